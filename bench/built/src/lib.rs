@@ -1,4 +1,4 @@
-//! The command as the benchmarks race it: built as they were, and run where mounts end with it.
+//! The command as the benchmarks race it: built as they were, and run where mounts end with it. How a benchmark ends.
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -33,4 +33,26 @@ pub fn begin_with_own_mounts() -> Result<ExitCode> {
     again.args(["--mount", "--propagation", "private"]).arg(ours).arg("--inside").arg(powerband);
     let status = again.args(std::env::args_os().skip(1)).status().context("cannot start unshare")?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::from(2), ExitCode::from))
+}
+
+/// Ends a benchmark: with its exit code, or with 2 and why it could not run.
+#[expect(clippy::print_stderr, reason = "an error must reach whoever started the benchmark")]
+#[must_use]
+pub fn end(name: &str, done: Result<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        eprintln!("{name}: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+/// The exit code of a benchmark that ran: 0 when its goals are met, else 1.
+#[must_use]
+pub fn goals(met: bool) -> ExitCode {
+    if met { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+/// Prints the result.
+#[expect(clippy::print_stdout, reason = "printing the result is what benchmarks are for")]
+pub fn print(result: &str) {
+    println!("{result}");
 }

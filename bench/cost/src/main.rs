@@ -81,14 +81,7 @@ struct Mark {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(&arguments) {
-        Ok(code) => code,
-        Err(error) => {
-            complain(&error);
-            ExitCode::from(2)
-        }
-    }
+    bench_built::end("bench-cost", run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -99,12 +92,12 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     tree::build()?;
     let report = race(arguments, powerband)?;
     if arguments.json {
-        print_json(&report)?
+        bench_built::print(&serde_json::to_string_pretty(&report).context("cannot write JSON")?)
     } else {
         print_table(&report)
     }
     let failed = report.marks.iter().any(|mark| mark.must && !mark.met);
-    Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(bench_built::goals(!failed))
 }
 
 fn begin() -> Result<ExitCode> {
@@ -222,15 +215,4 @@ fn print_table(report: &Report) {
         };
         println!("{met}: {}", mark.what);
     }
-}
-
-#[expect(clippy::print_stdout, reason = "a benchmark prints its table")]
-fn print_json(report: &Report) -> Result<()> {
-    println!("{}", serde_json::to_string_pretty(report).context("cannot write JSON")?);
-    Ok(())
-}
-
-#[expect(clippy::print_stderr, reason = "why it could not race")]
-fn complain(error: &anyhow::Error) {
-    eprintln!("bench-cost: {error:#}");
 }

@@ -93,14 +93,7 @@ const WHOLE: usize = 1;
 const CPUPOWER: usize = 2;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(&arguments) {
-        Ok(code) => code,
-        Err(error) => {
-            complain(&error);
-            ExitCode::from(2)
-        }
-    }
+    bench_built::end("bench-info", run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -118,11 +111,11 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let report = race(arguments, powerband)?;
     if arguments.json {
-        print_json(&report)?
+        bench_built::print(&serde_json::to_string_pretty(&report)?)
     } else {
         print_table(&report)
     }
-    Ok(if report.is_met() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(bench_built::goals(report.is_met()))
 }
 
 fn begin() -> Result<ExitCode> {
@@ -261,15 +254,4 @@ fn print_table(report: &Report) {
         println!("{} {}", if mark.met { "PASS" } else { "MISS" }, mark.what);
     }
     println!("{}", if report.is_met() { "PASS" } else { "FAIL" });
-}
-
-#[expect(clippy::print_stdout, reason = "printing the result is what this program is for")]
-fn print_json(report: &Report) -> Result<()> {
-    println!("{}", serde_json::to_string_pretty(report)?);
-    Ok(())
-}
-
-#[expect(clippy::print_stderr, reason = "an error must reach whoever started the race")]
-fn complain(error: &anyhow::Error) {
-    eprintln!("bench-info: {error:#}");
 }

@@ -67,17 +67,10 @@ struct Hovered {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            complain(&error);
-            ExitCode::from(2)
-        }
-    }
+    bench_built::end("bench-page", run(&Arguments::parse()))
 }
 
-fn run(arguments: &Arguments) -> Result<bool> {
+fn run(arguments: &Arguments) -> Result<ExitCode> {
     let powerband = bench_built::powerband()?;
     let folder = tempfile::tempdir().context("cannot make a folder")?;
     let file = |name: &str| folder.path().join(name);
@@ -92,11 +85,11 @@ fn run(arguments: &Arguments) -> Result<bool> {
     let hover_ratio = many.hover_ms.zip(few.hover_ms).map(|(many, few)| many / few);
     let report = Report { version: 1, few, many, hover_ratio, within_goal };
     if arguments.json {
-        say_json(&report)?
+        bench_built::print(&serde_json::to_string_pretty(&report)?)
     } else {
         say(&report)
     }
-    Ok(within_goal)
+    Ok(bench_built::goals(within_goal))
 }
 
 fn page(stem: &Path) -> PathBuf {
@@ -211,15 +204,4 @@ fn say(report: &Report) {
     line("move to values, 99 of 100, ms", few.hover_p99_ms, many.hover_p99_ms);
     let goal = if report.within_goal { "under" } else { "over" };
     println!("the large page is {goal} the {} MB that are the goal", GOAL_BYTES / 1_000_000);
-}
-
-#[expect(clippy::print_stdout, reason = "this is what it is for")]
-fn say_json(report: &Report) -> Result<()> {
-    println!("{}", serde_json::to_string_pretty(report)?);
-    Ok(())
-}
-
-#[expect(clippy::print_stderr, reason = "the one place errors are told")]
-fn complain(error: &anyhow::Error) {
-    eprintln!("bench-page: {error:#}");
 }

@@ -65,14 +65,7 @@ fn main() -> ExitCode {
         [pair, turn, powerband, place] => trial::run(pair, Path::new(turn), powerband, place),
         _ => Err(anyhow::anyhow!("a trial has four words")),
     };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            complain(&error);
-            ExitCode::from(2)
-        }
-    }
+    bench_built::end("bench-peers", done.map(bench_built::goals))
 }
 
 fn compare(arguments: &Arguments) -> Result<bool> {
@@ -101,7 +94,7 @@ fn compare(arguments: &Arguments) -> Result<bool> {
     drop(namespaces);
     ensure!(!report.rows.is_empty(), "no pair has that in its name");
     if arguments.json {
-        say_json(&report)?;
+        bench_built::print(&serde_json::to_string_pretty(&report)?);
     }
     Ok(report.rows.iter().all(|row| row.passes))
 }
@@ -211,15 +204,4 @@ fn say(row: &Row) {
         row.verdict,
         row.blocks.unwrap_or(0),
     );
-}
-
-#[expect(clippy::print_stdout, reason = "this is what it is for")]
-fn say_json(report: &Report) -> Result<()> {
-    println!("{}", serde_json::to_string_pretty(report)?);
-    Ok(())
-}
-
-#[expect(clippy::print_stderr, reason = "the one place errors are told")]
-fn complain(error: &anyhow::Error) {
-    eprintln!("bench-peers: {error:#}");
 }

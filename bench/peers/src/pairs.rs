@@ -17,52 +17,21 @@ pub(crate) struct Pair {
 }
 
 pub(crate) const PAIRS: [Pair; 5] = [
+    networked("stream and iperf3", "iperf3", "Mbit/s", true),
+    networked("stream and nuttcp", "nuttcp", "Mbit/s", true),
+    networked("ping and ping", "ping", "us", false),
+    networked("ping and sockperf", "sockperf", "us", false),
     Pair {
-        name: "stream and iperf3",
-        program: "iperf3",
-        unit: "Mbit/s",
-        higher: true,
-        margin: 0.03,
-        only_same: false,
-        networked: true,
-    },
-    Pair {
-        name: "stream and nuttcp",
-        program: "nuttcp",
-        unit: "Mbit/s",
-        higher: true,
-        margin: 0.03,
-        only_same: false,
-        networked: true,
-    },
-    Pair {
-        name: "ping and ping",
-        program: "ping",
-        unit: "us",
-        higher: false,
-        margin: 0.03,
-        only_same: false,
-        networked: true,
-    },
-    Pair {
-        name: "ping and sockperf",
-        program: "sockperf",
-        unit: "us",
-        higher: false,
-        margin: 0.03,
-        only_same: false,
-        networked: true,
-    },
-    Pair {
-        name: "wake and cyclictest",
-        program: "cyclictest",
-        unit: "us",
-        higher: false,
         margin: 0.10,
         only_same: true,
         networked: false,
+        ..networked("wake and cyclictest", "cyclictest", "us", false)
     },
 ];
+
+const fn networked(name: &'static str, program: &'static str, unit: &'static str, higher: bool) -> Pair {
+    Pair { name, program, unit, higher, margin: 0.03, only_same: false, networked: true }
+}
 
 impl Pair {
     pub(crate) fn places(&self) -> &'static [Place] {

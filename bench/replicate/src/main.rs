@@ -62,17 +62,10 @@ struct Row {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            complain(&error);
-            ExitCode::from(2)
-        }
-    }
+    bench_built::end("bench-replicate", run(&Arguments::parse()))
 }
 
-fn run(arguments: &Arguments) -> Result<bool> {
+fn run(arguments: &Arguments) -> Result<ExitCode> {
     let powerband = bench_built::powerband()?;
     let began = Instant::now();
     let mut replicate = Command::new(powerband);
@@ -83,12 +76,12 @@ fn run(arguments: &Arguments) -> Result<bool> {
     let told: Told = serde_json::from_slice(&output.stdout).with_context(complaint)?;
     let report = report(told, real_s);
     if arguments.json {
-        say_json(&report)?
+        bench_built::print(&serde_json::to_string_pretty(&report)?)
     } else {
         say(&report)
     }
     let in_time = report.of_goal <= 1.0 || report.cpus < GOAL_CPUS;
-    Ok(in_time && report.fails.is_empty())
+    Ok(bench_built::goals(in_time && report.fails.is_empty()))
 }
 
 fn report(told: Told, real_s: f64) -> Report {
@@ -130,15 +123,4 @@ fn say(report: &Report) {
     for what in &report.fails {
         println!("does not come out again: {what}");
     }
-}
-
-#[expect(clippy::print_stdout, reason = "this is what it is for")]
-fn say_json(report: &Report) -> Result<()> {
-    println!("{}", serde_json::to_string_pretty(report)?);
-    Ok(())
-}
-
-#[expect(clippy::print_stderr, reason = "the one place errors are told")]
-fn complain(error: &anyhow::Error) {
-    eprintln!("bench-replicate: {error:#}");
 }

@@ -103,31 +103,20 @@ fn text_of(bytes: &[u8]) -> Result<String, Errno> {
 /// The bytes of an open file, from its beginning, in `buffer`.
 pub(crate) fn read_bytes(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8], Errno> {
     buffer.resize(buffer.len().max(1 << 14), 0);
-    let mut filled = 0;
+    let (mut filled, mut as_it_comes) = (0, false);
     loop {
-        let got = match rustix::io::pread(&file, &mut buffer[filled..], filled as u64) {
-            Err(rustix::io::Errno::INTR) => continue,
-            // What cannot be read at an offset (a pipe, a terminal) is read as it comes.
-            Err(rustix::io::Errno::SPIPE) if filled == 0 => return read_stream(file, buffer),
+        let room = &mut buffer[filled..];
+        let got =
+            if as_it_comes { rustix::io::read(&file, room) } else { rustix::io::pread(&file, room, filled as u64) };
+        let got = match got {
+            Err(rustix::io::Errno::INTR) if !as_it_comes => continue,
+            // What cannot be read at an offset: a pipe, a terminal.
+            Err(rustix::io::Errno::SPIPE) if filled == 0 && !as_it_comes => {
+                as_it_comes = true;
+                continue;
+            }
             got => got.map_err(errno)?,
         };
-        filled += got;
-        if filled > LARGEST_BYTES {
-            return Err(Errno::EFBIG);
-        }
-        if got == 0 {
-            return Ok(&buffer[..filled]);
-        }
-        if filled == buffer.len() {
-            buffer.resize(filled * 2, 0);
-        }
-    }
-}
-
-fn read_stream(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8], Errno> {
-    let mut filled = 0;
-    loop {
-        let got = rustix::io::read(&file, &mut buffer[filled..]).map_err(errno)?;
         filled += got;
         if filled > LARGEST_BYTES {
             return Err(Errno::EFBIG);

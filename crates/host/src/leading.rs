@@ -90,9 +90,10 @@ impl Leading {
         }
     }
 
-    /// How it ended, when it does so by itself within this time. What is left of its group is killed then.
-    pub(crate) fn end_within(&mut self, for_ns: u64) -> Option<ExitStatus> {
-        if self.wait(for_ns) { self.end() } else { None }
+    /// `what`, and how it ended when it does so by itself soon. What is left of its group is killed then.
+    pub(crate) fn ending(&mut self, what: &str) -> String {
+        let status = if self.wait(DYING_NS) { self.end() } else { None };
+        status.map_or_else(|| what.into(), |status| format!("{what} ({status})"))
     }
 
     /// Ends it and whatever is left of its group; how it ended, unless the kernel does not let it go.

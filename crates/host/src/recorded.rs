@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 
 use powerband_machine::{
     Acted, Change, Coalescing, CoalescingPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job,
-    LastChange, LedgerError, Look, Machine, OpenEntry, ProcessId, Readable, Run, SpawnError, Turn, Undone, Unwatched,
-    Watch,
+    LedgerError, Look, Machine, OpenEntry, ProcessId, Readable, Run, SpawnError, Turn, Undone, Unwatched, Watch,
 };
 use powerband_record::Hint;
 use rustix::event::{PollFd, PollFlags};
@@ -226,10 +225,6 @@ impl Look for RecordedMachine {
         if let Some(path) = usize::try_from(handle.0).ok().and_then(|index| self.open.get_mut(index)) {
             *path = None;
         }
-    }
-
-    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
     }
 }
 

@@ -25,8 +25,6 @@ pub(crate) const CHANGE_NS: u64 = 15_000_000_000;
 const SIGN_OF_LIFE_NS: u64 = 5_000_000_000;
 /// How long the agent has to put back and end once we let go, ns.
 const PARTING_NS: u64 = 10_000_000_000;
-/// How long one whose connection ended may take to end, ns.
-const DYING_NS: u64 = 1_000_000_000;
 
 /// Why there is no machine at the far end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -89,6 +87,12 @@ impl RemoteError {
 }
 
 impl RemoteError {
+    /// From why the program that leads there could not be started.
+    pub(crate) fn not_started(name: &str, program: &str) -> impl FnOnce(Errno) -> RemoteError {
+        let (name, program) = (name.to_owned(), program.to_owned());
+        move |errno| RemoteError::NotStarted { name, program, errno }
+    }
+
     /// From a few words on what went wrong on the way there.
     pub(crate) fn unreachable(name: &str, why: String, by_hand: String) -> RemoteError {
         let name = name.to_owned();
@@ -142,11 +146,7 @@ impl RemoteMachine {
             by_hand: format!("{} < /dev/null", words.join(" ")),
         };
         let (program, arguments) = words.split_first().ok_or_else(|| unreachable("there is no command".into()))?;
-        let mut link = Link::start(program, arguments, answer_ns).map_err(|errno| RemoteError::NotStarted {
-            name: name.into(),
-            program: program.clone(),
-            errno,
-        })?;
+        let mut link = Link::start(program, arguments, answer_ns).map_err(RemoteError::not_started(name, program))?;
         let introduced = link.introduce(hello);
         if !matches!(introduced, Ok(FromAgent::Welcome(_) | FromAgent::Refused(_)) | Err(Silence::Ended)) {
             // No agent is there that would have anything to restore.
@@ -170,7 +170,10 @@ impl RemoteMachine {
                 by_hand: format!("{} < /dev/null", words.join(" ")),
             }),
             Err(Silence::Stopped) => Err(RemoteError::Stopped { name: name.into() }),
-            Err(Silence::Ended) => Err(unreachable(link.ending("it ended before it said anything"))),
+            Err(Silence::Ended) => {
+                link.mouth = None;
+                Err(unreachable(link.leading.ending("it ended before it said anything")))
+            }
             Err(silence) => Err(unreachable(silence.to_string())),
         }
     }
@@ -321,19 +324,13 @@ impl Link {
         if self.lost.is_some() {
             return;
         }
+        self.mouth = None;
         let why = match silence {
-            Silence::Ended => self.ending("the connection ended"),
+            Silence::Ended => self.leading.ending("the connection ended"),
             other => other.to_string(),
         };
-        self.mouth = None;
         self.leading.end();
         self.lost = Some((why, false));
-    }
-
-    /// How the child ended, when it has.
-    fn ending(&mut self, what: &str) -> String {
-        self.mouth = None;
-        self.leading.end_within(DYING_NS).map_or_else(|| what.into(), |status| format!("{what} ({status})"))
     }
 }
 

@@ -69,11 +69,7 @@ impl ShellMachine {
         let _stoppable = Stoppable::begin();
         let unreachable = |why| RemoteError::unreachable(name, why, format!("echo uname | {}", words.join(" ")));
         let (program, arguments) = words.split_first().ok_or_else(|| unreachable("there is no command".into()))?;
-        let mut link = Link::start(program, arguments, answer_ns).map_err(|errno| RemoteError::NotStarted {
-            name: name.into(),
-            program: program.clone(),
-            errno,
-        })?;
+        let mut link = Link::start(program, arguments, answer_ns).map_err(RemoteError::not_started(name, program))?;
         link.introduce(&lessons()).map_err(unreachable)?;
         let watched = link.fd().try_clone().map_err(|error| unreachable(error.to_string()))?;
         let hand = Hand(Rc::new(RefCell::new(link)));

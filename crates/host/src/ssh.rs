@@ -208,10 +208,7 @@ impl Way {
                     self.heard += &String::from_utf8_lossy(&chunk[..got]);
                 }
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
-                _ => {
-                    let ended = self.leading.end_within(1_000_000_000).map(|status| format!(" ({status})"));
-                    return Err(format!("it ended before it said {word}{}", ended.unwrap_or_default()));
-                }
+                _ => return Err(self.leading.ending(&format!("it ended before it said {word}"))),
             }
         }
     }

@@ -25,6 +25,7 @@ mod repeat;
 mod shop;
 mod stamped;
 mod stream;
+mod times;
 mod wake;
 
 /// The environment variable with the number of the control descriptor; `host` sets it.

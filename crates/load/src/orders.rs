@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use powerband_record::{CpuList, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
-use crate::latency::percentiles_us;
+use crate::latency::percentiles;
 use crate::reported::reported;
 use crate::{Finishes, Part};
 
@@ -103,16 +103,9 @@ impl OrdersLoad {
             return Err(Void::LoadFailed { why });
         }
         let batches = (done / f64::from(self.batch)).round();
-        let [p50, p90, p99] = percentiles_us(finishes, batches)?;
-        Ok([
-            ("score_per_s".to_owned(), done / seconds),
-            ("due_per_s".to_owned(), due / seconds),
-            ("p50_us".to_owned(), p50),
-            ("p90_us".to_owned(), p90),
-            ("p99_us".to_owned(), p99),
-            ("max_us".to_owned(), number("max_ns")? / 1e3),
-        ]
-        .into())
+        let mut metrics = percentiles(finishes, batches)?;
+        metrics.extend([("score_per_s".to_owned(), done / seconds), ("due_per_s".to_owned(), due / seconds)]);
+        Ok(metrics)
     }
 }
 

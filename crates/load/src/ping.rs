@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use powerband_record::{Arrivals, CpuList, MAX_LOST_PERCENT, Protocol, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
-use crate::latency::percentiles_us;
+use crate::latency::percentiles;
 use crate::reported::reported;
 use crate::{Finishes, Part, Rig};
 
@@ -128,18 +128,14 @@ pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void
         );
         return Err(Void::Lossy { lost_percent, why });
     }
-    let [p50, p90, p99] = percentiles_us(finishes, received)?;
-    Ok([
+    let mut metrics = percentiles(finishes, received)?;
+    metrics.extend([
         // A simulated machine does not tell the two apart.
         ("rtt_ms".to_owned(), number("rtt_ns").or_else(|_| number("mean_ns"))? / 1e6),
         ("mean_us".to_owned(), number("mean_ns")? / 1e3),
-        ("p50_us".to_owned(), p50),
-        ("p90_us".to_owned(), p90),
-        ("p99_us".to_owned(), p99),
-        ("max_us".to_owned(), number("max_ns")? / 1e3),
         ("lost_percent".to_owned(), lost_percent),
-    ]
-    .into())
+    ]);
+    Ok(metrics)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use powerband_record::{CpuList, ShopServer, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
-use crate::latency::percentiles_us;
+use crate::latency::percentiles;
 use crate::reported::reported;
 use crate::{Finishes, Part};
 
@@ -97,17 +97,13 @@ pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void
         let why = format!("{failed} of {} requests failed", requests + failed);
         return Err(Void::LoadFailed { why });
     }
-    let [p50, p90, p99] = percentiles_us(finishes, requests)?;
-    Ok([
+    let mut metrics = percentiles(finishes, requests)?;
+    metrics.extend([
         ("requests_per_s".to_owned(), requests / seconds),
         ("orders_per_s".to_owned(), number("orders")? / seconds),
         ("mean_us".to_owned(), number("mean_ns")? / 1e3),
-        ("p50_us".to_owned(), p50),
-        ("p90_us".to_owned(), p90),
-        ("p99_us".to_owned(), p99),
-        ("max_us".to_owned(), number("max_ns")? / 1e3),
-    ]
-    .into())
+    ]);
+    Ok(metrics)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use powerband_record::{CpuList, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
-use crate::latency::percentiles_us;
+use crate::latency::percentiles;
 use crate::reported::reported;
 use crate::{Finishes, Part};
 
@@ -77,15 +77,9 @@ pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void
     if wakes <= 0.0 {
         return Err(Void::LoadFailed { why: "it never woke".into() });
     }
-    let [p50, p90, p99] = percentiles_us(finishes, wakes)?;
-    Ok([
-        ("p50_us".to_owned(), p50),
-        ("p90_us".to_owned(), p90),
-        ("p99_us".to_owned(), p99),
-        ("max_us".to_owned(), number("max_ns")? / 1e3),
-        ("mean_us".to_owned(), number("mean_ns")? / 1e3),
-    ]
-    .into())
+    let mut metrics = percentiles(finishes, wakes)?;
+    metrics.insert("mean_us".to_owned(), number("mean_ns")? / 1e3);
+    Ok(metrics)
 }
 
 #[cfg(test)]

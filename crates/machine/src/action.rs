@@ -105,6 +105,22 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// Writes a file as anybody could: nothing takes it back, and nothing is read afterwards.
+    #[must_use]
+    pub fn write(path: &str, text: &str) -> Turn {
+        Turn {
+            action: Action::WriteFile { path: path.to_owned(), text: text.to_owned() },
+            undo: None,
+            hold: Hold::Set,
+            knob: format!("file:{path}"),
+            site: String::new(),
+            asked: text.to_owned(),
+            before: None,
+            read_back: None,
+            step: None,
+        }
+    }
+
     /// The same with a user for each command that names none.
     #[must_use]
     pub fn run_as(mut self, uid: u32) -> Turn {

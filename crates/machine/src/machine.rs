@@ -122,8 +122,10 @@ pub trait Look {
     /// Gives up a handle.
     fn close(&mut self, handle: Handle);
 
-    /// Who last changed a file, and when, as far as the machine knows: not for what the kernel makes up when it is read.
-    fn last_change(&mut self, path: &str) -> Option<LastChange>;
+    /// Who last changed a file, and when, as far as the machine remembers: not for what the kernel makes up when it is read.
+    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
+        None
+    }
 }
 
 /// Changes one machine. Each change is an entry of its ledger before it is made.

@@ -1,7 +1,7 @@
 //! What the kernel asks of the mounted folder, and what the machine answers.
 use std::sync::mpsc::SyncSender;
 
-use powerband_machine::{Action, Change, Entry, Errno, Hold, Machine, Turn};
+use powerband_machine::{Change, Entry, Errno, Machine, Turn};
 
 /// A question, with the end its answer goes to.
 pub(crate) struct Ask {
@@ -50,17 +50,7 @@ fn tell(what: &What, machine: &mut dyn Change) -> Result<Told, Errno> {
         What::List(path) => machine.list(if path.is_empty() { "/" } else { path }).map(Told::List),
         What::Read(path) => machine.read(path).map(Told::Text),
         What::Write(path, text) => {
-            let turn = Turn {
-                action: Action::WriteFile { path: path.clone(), text: text.clone() },
-                undo: None,
-                hold: Hold::Set,
-                knob: format!("file:{path}"),
-                site: "-".into(),
-                asked: text.clone(),
-                before: None,
-                read_back: None,
-                step: None,
-            };
+            let turn = Turn { site: "-".into(), ..Turn::write(path, text) };
             let acted = machine.act(&turn).map_err(|_| Errno::EIO)?;
             acted.errno.map_or(Ok(Told::Written), Err)
         }

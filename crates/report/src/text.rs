@@ -15,7 +15,7 @@ mod progress;
 mod search;
 mod tables;
 
-pub(crate) use crate::layout::{clean, cut, fit, fold};
+use crate::layout::{clean, fold};
 pub(crate) use brief::gains;
 pub(crate) use tables::head;
 

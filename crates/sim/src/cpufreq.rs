@@ -49,7 +49,7 @@ use agenda::Agenda;
 use context::Context;
 use cpu::{Cpu, IoBoost, LoadSnapshot, Look};
 use files::Tree;
-use governor::Shared;
+use governor::{Governed, Shared};
 use hardware::Mode;
 use policy::Policy;
 use pstate::Pstate;
@@ -148,7 +148,7 @@ impl Cpufreq {
         self.pstate = Some(pstate);
         self.boost_on = self.config.boost.is_on();
         for index in 0..self.policies.len() {
-            governor::stop(&mut self.policies, index, &mut self.shared, &self.config);
+            Governed { policies: &mut self.policies, index, shared: &mut self.shared }.stop(&self.config);
             let old = &self.policies[index];
             let mut new = Policy::new(old.index, &self.config, now_ns)?;
             // The silicon runs on as it did.
@@ -350,7 +350,7 @@ impl Cpufreq {
         let (policies, shared, mut cx) = self.split(now_ns, times);
         match (was_active, is_active) {
             (true, true) => governor::restart(&mut policies[index], shared, &mut cx),
-            (true, false) => governor::stop(policies, index, shared, cx.config),
+            (true, false) => Governed { policies, index, shared }.stop(cx.config),
             (false, _) => self.bring_up(index, now_ns, times),
         }
         self.governors_changed(now_ns);
@@ -460,8 +460,9 @@ impl Cpufreq {
         let wanted = if rules == Rules::V2_6_18 { self.config.default_governor } else { policy.last_governor };
         let fallback = self.config.available_governors.contains(&Governor::Performance);
         let (policies, shared, mut cx) = self.split(now_ns, times);
-        if governor::start(policies, index, wanted, shared, &mut cx).is_err() && fallback {
-            let _ = governor::start(policies, index, Governor::Performance, shared, &mut cx);
+        let mut governed = Governed { policies, index, shared };
+        if governed.start(wanted, &mut cx).is_err() && fallback {
+            let _ = governed.start(Governor::Performance, &mut cx);
         }
         self.governors_changed(now_ns);
         self.reschedule(index);

@@ -43,7 +43,7 @@ pub use play::Stretch;
 pub use power::{IdleStep, PowerSpec};
 pub use profile::{
     Arch, CacheKind, CacheSpec, ClockDescription, Description, IdleDescription, NetworkSpec, Profile, ProfileError,
-    describe_source, governor_name, rules_name,
+    describe_source, rules_name,
 };
 pub use queue::{Class, EventQueue};
 pub use ranks::RanksSpec;

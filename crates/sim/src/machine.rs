@@ -2,9 +2,9 @@
 use std::collections::BTreeSet;
 
 use powerband_machine::{
-    Action, Change as _, Device, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger,
-    LedgerError, LedgerRead, LedgerStore, Ledgered, Look, MemoryLedger, OpenEntry, Performed, ProcessId, Rule, Run,
-    SpawnError, Turn, Undone, Watch,
+    Action, Change as _, Device, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, Ledger, LedgerError,
+    LedgerRead, LedgerStore, Ledgered, Look, MemoryLedger, OpenEntry, Performed, ProcessId, Rule, Run, SpawnError,
+    Turn, Undone, Watch,
 };
 use powerband_record::Side;
 
@@ -195,11 +195,6 @@ impl Look for SimDevice {
 
     fn close(&mut self, handle: Handle) {
         self.board.close(handle);
-    }
-
-    /// Nothing here remembers whose hand it was.
-    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
     }
 }
 

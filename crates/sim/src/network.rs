@@ -18,6 +18,7 @@ mod datagrams;
 mod ping;
 mod receive;
 mod send;
+mod sender;
 
 pub(crate) use answer::{Answering, KERNEL};
 pub(crate) use datagrams::Datagrams;

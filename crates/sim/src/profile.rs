@@ -314,17 +314,3 @@ pub fn rules_name(rules: Rules) -> &'static str {
         Rules::V6_1 => "6.1",
     }
 }
-
-/// The kernel's spelling of a governor.
-#[must_use]
-pub fn governor_name(governor: Governor) -> &'static str {
-    match governor {
-        Governor::Conservative => "conservative",
-        Governor::Ondemand => "ondemand",
-        Governor::Userspace => "userspace",
-        Governor::Powersave => "powersave",
-        Governor::Performance => "performance",
-        Governor::Schedutil => "schedutil",
-        Governor::Interactive => "interactive",
-    }
-}

@@ -6,79 +6,39 @@ use crate::metadata::Package;
 struct Row {
     /// Its folder under `crates/`.
     name: &'static str,
-    /// Folders under `crates/` it may import, outside tests.
-    may: &'static [&'static str],
+    /// Folders under `crates/` it may import, outside tests, with blanks between.
+    may: &'static str,
 }
 
 /// Downwards only; a crate without a row may not exist. A row may wait for its crate.
 const TABLE: &[Row] = &[
-    Row { name: "record", may: &[] },
-    Row { name: "stats", may: &[] },
-    Row { name: "cpuspeed", may: &[] },
-    Row { name: "advice", may: &["stats"] },
-    Row { name: "machine", may: &["record"] },
-    Row { name: "host", may: &["record", "machine"] },
-    Row { name: "sim", may: &["record", "machine", "cpuspeed"] },
-    Row { name: "knob", may: &["record", "machine"] },
-    Row { name: "meter", may: &["record", "machine"] },
-    Row { name: "load", may: &["record", "machine"] },
-    Row { name: "experiment", may: &["record", "stats", "advice", "machine", "knob", "meter", "load"] },
-    Row { name: "store", may: &["record"] },
-    Row { name: "persist", may: &["record", "machine", "knob"] },
-    Row { name: "fleet", may: &["record", "experiment", "store"] },
-    Row { name: "report", may: &["record", "stats", "advice"] },
-    Row { name: "rig", may: &["record", "machine", "host", "sim", "knob"] },
-    Row {
-        name: "session",
-        may: &[
-            "record",
-            "stats",
-            "machine",
-            "host",
-            "sim",
-            "knob",
-            "meter",
-            "load",
-            "experiment",
-            "persist",
-            "store",
-            "report",
-            "rig",
-        ],
-    },
-    Row { name: "agent", may: &["host", "load", "rig"] },
-    Row { name: "raster", may: &[] },
-    Row { name: "mount", may: &["record", "machine", "host", "sim"] },
-    Row { name: "watch", may: &["record", "machine", "meter", "host", "rig"] },
-    Row { name: "tui", may: &["record", "store", "report"] },
-    Row { name: "web", may: &["record", "store", "report"] },
+    Row { name: "record", may: "" },
+    Row { name: "stats", may: "" },
+    Row { name: "cpuspeed", may: "" },
+    Row { name: "advice", may: "stats" },
+    Row { name: "machine", may: "record" },
+    Row { name: "host", may: "record machine" },
+    Row { name: "sim", may: "record machine cpuspeed" },
+    Row { name: "knob", may: "record machine" },
+    Row { name: "meter", may: "record machine" },
+    Row { name: "load", may: "record machine" },
+    Row { name: "experiment", may: "record stats advice machine knob meter load" },
+    Row { name: "store", may: "record" },
+    Row { name: "persist", may: "record machine knob" },
+    Row { name: "fleet", may: "record experiment store" },
+    Row { name: "report", may: "record stats advice" },
+    Row { name: "rig", may: "record machine host sim knob" },
+    Row { name: "session", may: "record stats machine host sim knob meter load experiment persist store report rig" },
+    Row { name: "agent", may: "host load rig" },
+    Row { name: "raster", may: "" },
+    Row { name: "mount", may: "record machine host sim" },
+    Row { name: "watch", may: "record machine meter host rig" },
+    Row { name: "tui", may: "record store report" },
+    Row { name: "web", may: "record store report" },
     Row {
         name: "powerband",
-        may: &[
-            "agent",
-            "record",
-            "stats",
-            "cpuspeed",
-            "machine",
-            "host",
-            "sim",
-            "knob",
-            "meter",
-            "load",
-            "experiment",
-            "advice",
-            "store",
-            "persist",
-            "fleet",
-            "report",
-            "rig",
-            "session",
-            "raster",
-            "mount",
-            "watch",
-            "tui",
-            "web",
-        ],
+        may: "agent record stats cpuspeed machine host sim knob meter load experiment advice store persist fleet report rig \
+              session raster mount watch tui web",
     },
 ];
 
@@ -113,7 +73,7 @@ pub(super) fn imports(packages: &[Package]) -> Vec<Problem> {
             problems.push(Problem::new(&manifest, 0, what));
             continue;
         };
-        let others = ours.filter(|other| !row.may.contains(&other.as_str()));
+        let others = ours.filter(|other| !row.may.split_whitespace().any(|may| may == other.as_str()));
         problems.extend(others.map(|other| {
             Problem::new(&manifest, 0, format!("{name} may not import {other}: imports go down only (ARCHITECTURE.md)"))
         }));

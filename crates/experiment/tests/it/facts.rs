@@ -1,6 +1,6 @@
 //! What is known of a machine at the beginning of an experiment, and of what somebody changed until it ended.
 use powerband_experiment::facts;
-use powerband_machine::{Action, Hold, Turn, World};
+use powerband_machine::{Turn, World};
 use powerband_record::{Change, Fact, Side};
 use powerband_sim::{Profile, SimWorld};
 
@@ -15,18 +15,7 @@ fn told<'a>(facts: &'a [Fact], what: &str) -> Option<&'a str> {
 
 /// Writes to a file of the near machine, as anybody could.
 fn write(world: &mut SimWorld, path: &str, text: &str) {
-    let turn = Turn {
-        action: Action::WriteFile { path: path.into(), text: text.into() },
-        undo: None,
-        hold: Hold::Set,
-        knob: format!("file:{path}"),
-        site: String::new(),
-        asked: text.into(),
-        before: None,
-        read_back: None,
-        step: None,
-    };
-    assert_eq!(world.machine(Side::Near).unwrap().act(&turn).unwrap().errno, None);
+    assert_eq!(world.machine(Side::Near).unwrap().act(&Turn::write(path, text)).unwrap().errno, None);
 }
 
 #[test]

@@ -17,48 +17,15 @@ use powerband_record::{Better, Event, Metric, Outcome, PlannedSetting, PlannedTr
 
 /// An experiment over `settings`, judged by one rate.
 fn started(settings: &[&str], seed: u64) -> Started {
-    Started {
-        title: None,
-        machine: "formula".into(),
-        far: None,
-        machine_typed: None,
-        far_typed: None,
-        system: "arithmetic".into(),
-        facts: vec![],
-        knobs: std::collections::BTreeMap::new(),
-        command_meter: None,
-        cool: None,
-        record: vec![],
-        baseline: vec![],
-        load: serde_json::json!({"kind": "idle"}),
-        user: None,
-        seed,
-        settings: settings
-            .iter()
-            .map(|label| PlannedSetting { label: (*label).into(), turns: String::new() })
-            .collect(),
-        metrics: vec![Metric { name: "rate_mbit_s".into(), better: Better::Higher, judged: true, boundary: None }],
-        picks: Vec::new(),
-        meters: Vec::new(),
-        cpus: None,
-        cost_order: Vec::new(),
-        requirements: Vec::new(),
-        calibration: false,
-        alpha: 0.05,
-        margin: 0.01,
-        margin_source: "given".into(),
-        robust: false,
-        max_blocks: 20,
-        min_blocks: 0,
-        same_family: false,
-        judge_mean: false,
-        hooks: powerband_record::Hooks::default(),
-        budget_ns: None,
-        settle_ns: 0,
-        warmup: 0,
-        search: None,
-        notes: Vec::new(),
-    }
+    let setting = |label: &&str| PlannedSetting { label: (*label).into(), turns: String::new() };
+    let settings: Vec<PlannedSetting> = settings.iter().map(setting).collect();
+    let metric = Metric { name: "rate_mbit_s".into(), better: Better::Higher, judged: true, boundary: None };
+    let started = serde_json::json!({
+        "machine": "formula", "system": "arithmetic", "load": {"kind": "idle"}, "seed": seed, "settings": settings,
+        "metrics": [metric], "alpha": 0.05, "margin": 0.01, "margin_source": "given", "max_blocks": 20, "settle_ns": 0,
+        "warmup": 0,
+    });
+    serde_json::from_value(started).unwrap()
 }
 
 fn rate(value: f64) -> Outcome {

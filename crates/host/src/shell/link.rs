@@ -168,7 +168,10 @@ impl Link {
             ),
             Silence::Wire(_) => "it prints without end and is no shell".into(),
             Silence::Stopped => silence.to_string(),
-            _ => self.ending("it ended before a shell answered"),
+            _ => {
+                self.mouth = None;
+                self.leading.ending("it ended before a shell answered")
+            }
         };
         self.leading.end();
         Err(if shown.is_empty() { what } else { format!("{what}; it prints '{shown}'") })
@@ -320,20 +323,14 @@ impl Link {
         if self.lost.is_some() {
             return;
         }
+        self.mouth = None;
         let why = match silence {
-            Silence::Ended => self.ending("the connection ended"),
+            Silence::Ended => self.leading.ending("the connection ended"),
             Silence::Wire(_) => "what comes is no shell's answer".into(),
             other => other.to_string(),
         };
-        self.mouth = None;
         self.leading.end();
         self.lost = Some((why, false));
-    }
-
-    /// How the child ended, when it has.
-    fn ending(&mut self, what: &str) -> String {
-        self.mouth = None;
-        self.leading.end_within(DYING_NS).map_or_else(|| what.into(), |status| format!("{what} ({status})"))
     }
 }
 

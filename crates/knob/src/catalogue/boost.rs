@@ -1,7 +1,7 @@
 //! `cpufreq.boost`: frequencies above the nominal one, for the whole machine or a policy.
 use powerband_machine::{Errno, Look};
 
-use super::takes::Takes;
+use super::takes::{Takes, valued_by};
 use crate::policy::{CPUFREQ, policies};
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value};
 
@@ -55,19 +55,5 @@ impl Knob for Boost {
         Err(KnobError::absent(name, format!("there is no {CPUFREQ}/boost for it: {why}")))
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
-        Takes::Flag.parse(&ABOUT, name, text, machine, site)
-    }
-
-    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
-        Takes::Flag.choices(machine, site)
-    }
-
-    fn skips_when_equal(&self) -> bool {
-        true
-    }
-
-    fn same(&self, asked: &Value, reads: &str) -> bool {
-        Takes::Flag.same(asked, reads)
-    }
+    valued_by!(self => Takes::Flag);
 }

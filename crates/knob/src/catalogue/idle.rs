@@ -3,7 +3,7 @@ use powerband_machine::{Errno, Look};
 use powerband_record::CpuList;
 
 use super::plain::{Place, PlainFile};
-use super::takes::Takes;
+use super::takes::{Takes, valued_by};
 use crate::policy::{CPU, parse_cpus};
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value, cpu};
 
@@ -120,21 +120,7 @@ impl Knob for Disable {
         }
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
-        Takes::Flag.parse(&ABOUT, name, text, machine, site)
-    }
-
-    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
-        Takes::Flag.choices(machine, site)
-    }
-
-    fn skips_when_equal(&self) -> bool {
-        true
-    }
-
-    fn same(&self, asked: &Value, reads: &str) -> bool {
-        Takes::Flag.same(asked, reads)
-    }
+    valued_by!(self => Takes::Flag);
 
     fn meaning(&self, errno: Errno) -> Option<&'static str> {
         match errno {

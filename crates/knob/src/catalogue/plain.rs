@@ -2,7 +2,7 @@
 //! force, and writing it back takes it back.
 use powerband_machine::{Errno, Look};
 
-use super::takes::Takes;
+use super::takes::{Takes, valued_by};
 use crate::policy::{CPU, policies};
 use crate::{About, Knob, KnobError, Landed, Selection, Site, Sites, Value, cpu};
 
@@ -76,21 +76,7 @@ impl Knob for PlainFile {
         }
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
-        self.takes.parse(self.about, name, text, machine, site)
-    }
-
-    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
-        self.takes.choices(machine, site)
-    }
-
-    fn skips_when_equal(&self) -> bool {
-        true
-    }
-
-    fn same(&self, asked: &Value, reads: &str) -> bool {
-        self.takes.same(asked, reads)
-    }
+    valued_by!(self => self.takes);
 
     fn meaning(&self, errno: Errno) -> Option<&'static str> {
         let told = self.answers.iter().find(|(answer, _)| *answer == errno).map(|&(_, words)| words);

@@ -127,3 +127,26 @@ fn listed(file: &str, machine: &mut dyn Look, site: &Site) -> Vec<String> {
     let text = folder.and_then(|folder| machine.read(&format!("{folder}/{file}")).ok()).unwrap_or_default();
     text.split_whitespace().map(str::to_owned).collect()
 }
+
+/// The methods of a knob that has the values of a [`Takes`], and need not be written where it reads what is asked.
+macro_rules! valued_by {
+    ($knob:ident => $takes:expr) => {
+        fn parse(&$knob, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
+            $takes.parse($knob.about(), name, text, machine, site)
+        }
+
+        fn choices(&$knob, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
+            $takes.choices(machine, site)
+        }
+
+        fn skips_when_equal(&$knob) -> bool {
+            true
+        }
+
+        fn same(&$knob, asked: &Value, reads: &str) -> bool {
+            $takes.same(asked, reads)
+        }
+    };
+}
+
+pub(super) use valued_by;

@@ -5,7 +5,7 @@ pub(super) use table::*;
 
 use powerband_machine::{Errno, Look};
 
-use super::takes::Takes;
+use super::takes::{Takes, valued_by};
 use crate::policy::{CPUFREQ, Policy, policies};
 use crate::{About, Knob, KnobError, Landed, Selection, Site, Sites, Value};
 
@@ -132,21 +132,7 @@ impl Knob for Tunable {
         Ok(found)
     }
 
-    fn parse(&self, name: &str, text: &str, machine: &mut dyn Look, site: &Site) -> Result<Value, KnobError> {
-        self.takes.parse(self.about, name, text, machine, site)
-    }
-
-    fn choices(&self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
-        self.takes.choices(machine, site)
-    }
-
-    fn skips_when_equal(&self) -> bool {
-        true
-    }
-
-    fn same(&self, asked: &Value, reads: &str) -> bool {
-        self.takes.same(asked, reads)
-    }
+    valued_by!(self => self.takes);
 
     fn landed_elsewhere(&self, reads: &str) -> Landed {
         Landed::Clamped { to: reads.to_owned() }

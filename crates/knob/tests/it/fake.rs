@@ -391,9 +391,6 @@ impl Look for Fake {
     }
     fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
     fn close(&mut self, _handle: Handle) {}
-    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
-    }
 }
 
 impl Change for Fake {

@@ -81,10 +81,11 @@ pub(super) fn read(_words: &[String], printed: &Printed) -> Result<Reading, Stri
         block_mbit: test("blksize").unwrap_or(0.0) * test("num_streams").unwrap_or(1.0) * 8.0 / 1e6,
     };
     let bidir = end.contains_key(BACK.received) || end.contains_key(BACK.both);
+    let ran = Ran { end, asked, printed };
     for way in [THERE, BACK].into_iter().take(if bidir { 2 } else { 1 }) {
         match protocol {
-            Some("UDP") => udp(&mut reading, end, &way, &asked, printed)?,
-            Some("TCP" | "SCTP") => tcp(&mut reading, end, &way, &asked, printed)?,
+            Some("UDP") => udp(&mut reading, &way, &ran)?,
+            Some("TCP" | "SCTP") => tcp(&mut reading, &way, &ran)?,
             _ => return Err("iperf3 does not say over which protocol it ran".into()),
         }
     }
@@ -106,6 +107,13 @@ struct Asked {
     mbit_s: f64,
     /// What goes out at once, of all streams.
     block_mbit: f64,
+}
+
+/// A run: its sums, what it was to do, and all it printed.
+struct Ran<'a> {
+    end: &'a Map<String, Value>,
+    asked: Asked,
+    printed: &'a Printed<'a>,
 }
 
 /// Whether the run was to end after so many bytes or blocks.
@@ -150,13 +158,8 @@ pub(super) fn complaint(stdout: &str) -> Option<String> {
     error_in(&result(stdout).ok()?)
 }
 
-fn tcp(
-    reading: &mut Reading,
-    end: &Map<String, Value>,
-    way: &Way,
-    asked: &Asked,
-    printed: &Printed,
-) -> Result<(), String> {
+fn tcp(reading: &mut Reading, way: &Way, ran: &Ran<'_>) -> Result<(), String> {
+    let Ran { end, asked, printed } = ran;
     let sent = Sum::of(end, way.sent)?.ok_or_else(|| format!("iperf3's result has no {}", way.sent))?;
     let received = Sum::of(end, way.received)?.ok_or_else(|| format!("iperf3's result has no {}", way.received))?;
     sent.fulfils(asked, printed)?;
@@ -170,13 +173,8 @@ fn tcp(
     reading.put_or(&format!("{}retransmits", way.before), retransmits, why, printed)
 }
 
-fn udp(
-    reading: &mut Reading,
-    end: &Map<String, Value>,
-    way: &Way,
-    asked: &Asked,
-    printed: &Printed,
-) -> Result<(), String> {
+fn udp(reading: &mut Reading, way: &Way, ran: &Ran<'_>) -> Result<(), String> {
+    let Ran { end, asked, printed } = ran;
     let both = Sum::of(end, way.both)?;
     let (sent, received) = (Sum::of(end, way.sent)?, Sum::of(end, way.received)?);
     let sums = || end.get(way.both).into_iter().chain(end.get(way.received));

@@ -13,6 +13,7 @@ use self::transactions::transact;
 use self::warehouse::Warehouse;
 use super::chance::Chance;
 use super::latencies::Latencies;
+use super::times::Times;
 use super::{Control, Failure, now_ns, online, sleep_until};
 
 mod transactions;
@@ -39,20 +40,6 @@ pub(super) struct Demand {
     pub(super) seed: u64,
 }
 
-/// When it starts and is measured, on the monotonic clock, ns.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    start_ns: u64,
-    begin_ns: u64,
-    end_ns: u64,
-}
-
-impl Times {
-    fn measures(&self, at_ns: u64) -> bool {
-        (self.begin_ns..self.end_ns).contains(&at_ns)
-    }
-}
-
 /// What one worker did within the time measured.
 struct Done {
     transactions: u64,
@@ -68,12 +55,11 @@ pub(super) fn run(demand: &Demand, control: &mut Control) -> Result<Value, Failu
         return Err(Failure::Load("batches due more often than one a microsecond; ask for larger ones".into()));
     }
     let start_ns = now_ns(ClockId::Monotonic).saturating_add(FILL_NS);
-    let begin_ns = start_ns.saturating_add(demand.ramp_ns);
-    let times = Times { start_ns, begin_ns, end_ns: begin_ns.saturating_add(demand.for_ns) };
+    let times = Times::new(start_ns, demand.ramp_ns, demand.for_ns);
     let done: Vec<Done> = thread::scope(|scope| {
         let threads: Vec<_> =
             (0..workers).map(|number| scope.spawn(move || worker(demand, gap_ns, number, times))).collect();
-        sleep_until(begin_ns)?;
+        sleep_until(times.begin_ns)?;
         control.begin()?;
         let joined = threads
             .into_iter()

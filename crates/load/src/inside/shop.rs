@@ -14,6 +14,7 @@ use self::pages::Shop;
 use self::server::Server;
 use super::chance::Chance;
 use super::latencies::Latencies;
+use super::times::Times;
 use super::{Control, Failure, now_ns, online, sleep_until, timespec};
 
 mod apache;
@@ -36,20 +37,6 @@ pub(super) struct Plan {
     pub(super) ramp_ns: u64,
     pub(super) for_ns: u64,
     pub(super) seed: u64,
-}
-
-/// When customers come and when it is measured, on the monotonic clock, ns.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    start_ns: u64,
-    begin_ns: u64,
-    end_ns: u64,
-}
-
-impl Times {
-    fn measures(&self, at_ns: u64) -> bool {
-        (self.begin_ns..self.end_ns).contains(&at_ns)
-    }
 }
 
 /// Descriptors beside those of connections.
@@ -112,9 +99,7 @@ fn ended_badly() -> Failure {
 /// All customers, on a few threads; says when the ramp is over.
 fn let_in(plan: &Plan, goods: &[Product], place: SocketAddr, control: &mut Control) -> Result<Vec<Seen>, Failure> {
     let threads = plan.customers.div_ceil(A_THREAD).max(1);
-    let start_ns = now_ns(ClockId::Monotonic);
-    let begin_ns = start_ns.saturating_add(plan.ramp_ns);
-    let times = Times { start_ns, begin_ns, end_ns: begin_ns.saturating_add(plan.for_ns) };
+    let times = Times::new(now_ns(ClockId::Monotonic), plan.ramp_ns, plan.for_ns);
     thread::scope(|scope| {
         let visits: Vec<_> = (0..threads)
             .map(|first| {
@@ -122,7 +107,7 @@ fn let_in(plan: &Plan, goods: &[Product], place: SocketAddr, control: &mut Contr
                 scope.spawn(move || customers::visit(plan, numbers, place, goods, times))
             })
             .collect();
-        sleep_until(begin_ns)?;
+        sleep_until(times.begin_ns)?;
         control.begin()?;
         visits.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(ended_badly()))).collect()
     })

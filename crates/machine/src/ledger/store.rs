@@ -1,4 +1,7 @@
 //! Where a ledger's bytes are kept, and why they cannot be.
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -115,11 +118,13 @@ pub trait LedgerStore {
     fn set_aside(&mut self, lines: &[u8]) -> Result<(), Errno>;
 }
 
-/// A ledger that lives as long as its owner: simulated machines in experiments, tests.
+/// A ledger that lives as long as its owner: simulated machines in experiments, tests. Clones keep the same bytes.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryLedger {
-    bytes: Vec<u8>,
-    aside: Vec<u8>,
+    /// What is kept.
+    pub bytes: Rc<RefCell<Vec<u8>>>,
+    /// Damaged lines that were set aside.
+    pub aside: Rc<RefCell<Vec<u8>>>,
 }
 
 impl LedgerStore for MemoryLedger {
@@ -128,21 +133,21 @@ impl LedgerStore for MemoryLedger {
     }
 
     fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
-        Ok(self.bytes.clone())
+        Ok(self.bytes.borrow().clone())
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        self.bytes.extend_from_slice(bytes);
+        self.bytes.borrow_mut().extend_from_slice(bytes);
         Ok(())
     }
 
     fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        self.bytes = bytes.to_vec();
+        *self.bytes.borrow_mut() = bytes.to_vec();
         Ok(())
     }
 
     fn set_aside(&mut self, lines: &[u8]) -> Result<(), Errno> {
-        self.aside.extend_from_slice(lines);
+        self.aside.borrow_mut().extend_from_slice(lines);
         Ok(())
     }
 }

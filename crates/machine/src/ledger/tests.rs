@@ -1,38 +1,11 @@
 //! The ledger's format and bookkeeping, over a store in memory.
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use super::*;
 use crate::Hold;
 
 mod damaged;
 mod places;
-
-/// A store whose bytes the test can see and break, and what was set aside from it.
-#[derive(Clone, Default)]
-struct Shared(Rc<RefCell<Vec<u8>>>, Rc<RefCell<Vec<u8>>>);
-
-impl LedgerStore for Shared {
-    fn place(&self) -> String {
-        "test".into()
-    }
-    fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
-        Ok(self.0.borrow().clone())
-    }
-    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        self.0.borrow_mut().extend_from_slice(bytes);
-        Ok(())
-    }
-    fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        *self.0.borrow_mut() = bytes.to_vec();
-        Ok(())
-    }
-    fn set_aside(&mut self, lines: &[u8]) -> Result<(), Errno> {
-        self.1.borrow_mut().extend_from_slice(lines);
-        Ok(())
-    }
-}
 
 /// A machine without any files.
 fn nothing(_: &str) -> Result<String, Errno> {
@@ -77,7 +50,7 @@ fn undo(ledger: &mut Ledger, files: &mut BTreeMap<String, String>, id: EntryId, 
 
 #[test]
 fn entries_survive_a_reload_and_are_undone_in_three_ways() {
-    let store = Shared::default();
+    let store = MemoryLedger::default();
     let mut files: BTreeMap<_, _> = ["/etc/a", "/etc/b", "/etc/c"].map(|p| (p.to_owned(), "0".to_owned())).into();
     let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
     let ids: Vec<_> = ["/etc/a", "/etc/b", "/etc/c"]
@@ -95,12 +68,12 @@ fn entries_survive_a_reload_and_are_undone_in_three_ways() {
     assert_eq!(files["/etc/a"], "0");
     assert_eq!(files["/etc/b"], "7", "somebody else's value is not overwritten");
     assert_eq!(undo(&mut ledger, &mut files, ids[1], true), Undone::Undone);
-    assert!(store.0.borrow().is_empty(), "nothing open, nothing kept");
+    assert!(store.bytes.borrow().is_empty(), "nothing open, nothing kept");
 }
 
 #[test]
 fn a_reboot_forgets_sysfs_but_not_files() {
-    let store = Shared::default();
+    let store = MemoryLedger::default();
     let mut files: BTreeMap<_, _> = ["/sys/a", "/etc/b"].map(|p| (p.to_owned(), "0".to_owned())).into();
     let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
     let ids: Vec<_> =
@@ -136,7 +109,7 @@ fn a_refusal_is_believed_only_where_what_reads_back_is_what_was_there() {
         (Turn { undo: Some(write(None, "7").action), ..write(None, "7") }, Some(Errno::EINVAL), Some("7"), true),
         (Turn { undo: Some(write(None, "7").action), ..write(None, "7") }, Some(Errno::EINVAL), Some("8"), false),
     ] {
-        let store = Shared::default();
+        let store = MemoryLedger::default();
         let mut ledger = Ledger::load(Box::new(store.clone()), "boot").unwrap();
         let id = ledger.intend(&turn, &mut nothing).unwrap();
         ledger.done(id, errno, reads.map(str::to_owned), &mut |_| panic!("it was written down")).unwrap();
@@ -222,7 +195,7 @@ fn what_cannot_be_written_down_is_taken_back_unless_a_refusal_can_be_believed() 
 #[test]
 fn a_program_that_failed_may_have_done_half_and_is_compared() {
     for (now, outcome) in [("half", Undone::Undone), ("before", Undone::AlreadyBack)] {
-        let store = Shared::default();
+        let store = MemoryLedger::default();
         let mut ledger = Ledger::load(Box::new(store.clone()), "boot").unwrap();
         let program = |word: &str| Action::Run { argv: vec![word.into()], user: None };
         let place = crate::CommandPlace { line: "show", user: None }.to_string();

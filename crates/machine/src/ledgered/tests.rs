@@ -97,11 +97,7 @@ impl Look for Files {
         Err(Errno::ENOSYS)
     }
     fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
-    fn close(&mut self, _handle: Handle) {}
-    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
-    }
-}
+    fn close(&mut self, _handle: Handle) {}}
 
 impl Run for Files {
     fn spawn(&mut self, _job: &Job) -> Result<ProcessId, SpawnError> {

@@ -65,7 +65,4 @@ impl Look for Fake {
     fn close(&mut self, handle: Handle) {
         self.open[handle.0 as usize] = None;
     }
-    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
-    }
 }

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_knob::{Selection, catalogue};
-use powerband_machine::{Entry, Errno, Handle, Identity, LastChange, Ledger, Look, MemoryLedger, Turn};
+use powerband_machine::{Entry, Errno, Handle, Identity, Ledger, Look, MemoryLedger, Turn};
 use powerband_persist::{Finding, Standing, Why, why};
 use powerband_record::KnobRef;
 
@@ -151,7 +151,4 @@ impl Look for Tree {
     }
     fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
     fn close(&mut self, _handle: Handle) {}
-    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
-    }
 }

@@ -13,6 +13,19 @@ use tempfile::TempDir;
 /// How long anything may take that is waited for here; far beyond what it takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A search on the table of this repository, whose rows are formulas: 90 settings.
+pub(crate) const KEEPER: [&str; 9] = [
+    "--machine",
+    "table:machines/tables/keeper.csv",
+    "tune",
+    "freq=all",
+    "rx-usecs=all",
+    "--minimize",
+    "watts",
+    "--require",
+    "p99_us<=200",
+];
+
 /// The root of the workspace, where `plans/` and `published/` are.
 pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use powerband_machine::{Entry, Errno, Handle, Identity, LastChange, Look};
+use powerband_machine::{Entry, Errno, Handle, Identity, Look};
 
 use crate::desk::workspace;
 use crate::fuzzed::files;
@@ -129,7 +129,4 @@ impl Look for Paper {
     }
     fn read_many(&mut self, _handles: &[Handle], _into: &mut Vec<Result<String, Errno>>) {}
     fn close(&mut self, _handle: Handle) {}
-    fn last_change(&mut self, _path: &str) -> Option<LastChange> {
-        None
-    }
 }

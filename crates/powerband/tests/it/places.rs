@@ -93,6 +93,15 @@ fn a_folder_that_cannot_be_made_for_the_state() {
     assert_eq!(text(&desk.state()), "in the way");
 }
 
+/// A desk with a knob, and the folder that is to be a disk.
+fn beside_a_disk() -> (Desk, String) {
+    let desk = Desk::new();
+    fs::write(desk.beside("knob"), "0").unwrap();
+    fs::create_dir(desk.beside("disk")).unwrap();
+    let place = desk.beside("disk").display().to_string();
+    (desk, place)
+}
+
 /// Runs the binary where `place` is a disk of `size` with room for no more.
 fn on_small_disk(desk: &Desk, place: &str, size: &str, words: &[&str]) -> Ran {
     let script = format!("mount -t tmpfs -o size={size},mode=0700 none \"$1\" && shift && exec \"$@\"");
@@ -108,17 +117,13 @@ fn a_disk_too_small_for_any_result_is_refused_before_anything_is_turned() {
     if !root() {
         return;
     }
-    let desk = Desk::new();
-    let (knob, disk) = (desk.beside("knob"), desk.beside("disk"));
-    fs::write(&knob, "0").unwrap();
-    fs::create_dir(&disk).unwrap();
-    let place = disk.display().to_string();
+    let (desk, place) = beside_a_disk();
     let (store, setting) = (format!("{place}/results.sqlite"), format!("b:{}=1", desk.knob("knob")));
     let touched = desk.beside("touched").display().to_string();
     let why = on_small_disk(&desk, &place, "16k", &words(&store, &setting, &["touch", &touched])).refused(8);
     assert!(why.contains("results.sqlite"), "{why}");
     assert!(!desk.beside("touched").exists(), "the load ran");
-    assert_eq!(text(&knob), "0");
+    assert_eq!(text(&desk.beside("knob")), "0");
     assert_eq!(desk.turned(), 0);
 }
 
@@ -127,17 +132,13 @@ fn a_disk_that_fills_up_ends_the_experiment_with_everything_put_back() {
     if !root() {
         return;
     }
-    let desk = Desk::new();
-    let (knob, disk) = (desk.beside("knob"), desk.beside("disk"));
-    fs::write(&knob, "0").unwrap();
-    fs::create_dir(&disk).unwrap();
-    let place = disk.display().to_string();
+    let (desk, place) = beside_a_disk();
     let (store, setting) = (format!("{place}/results.sqlite"), format!("b:{}=1", desk.knob("knob")));
     // A trial keeps what its command prints: 20 kB each, on a disk of 400 kB.
     let load = ["sh", "-c", "head -c 20000 /dev/zero | tr '\\0' x"];
     let why = on_small_disk(&desk, &place, "400k", &words(&store, &setting, &load)).refused(8);
     assert!(why.contains("full") || why.contains("ENOSPC") || why.contains("space"), "{why}");
-    assert_eq!(text(&knob), "0");
+    assert_eq!(text(&desk.beside("knob")), "0");
     assert_eq!(desk.turned(), 0);
 }
 

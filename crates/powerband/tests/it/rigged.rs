@@ -247,6 +247,14 @@ impl Spoken {
         Spoken { child, frames: Frames::default() }
     }
 
+    /// One that was greeted and has welcomed us.
+    fn welcomed(two: &Two, purpose: Purpose) -> Spoken {
+        let mut spoken = Spoken::new(two);
+        spoken.say(&frame(&hello(WIRE_VERSION, purpose)).unwrap());
+        assert!(matches!(spoken.hear(), FromAgent::Welcome(_)));
+        spoken
+    }
+
     fn say(&mut self, bytes: &[u8]) {
         // One that has gone away hears nothing.
         let _ = self.child.stdin.as_mut().unwrap().write_all(bytes);
@@ -296,9 +304,7 @@ fn write(two: &Two, value: &str) -> Box<Turn> {
 #[test]
 fn an_agent_whose_owner_falls_silent_puts_back_after_its_lease() {
     let two = Two::new();
-    let mut spoken = Spoken::new(&two);
-    spoken.say(&frame(&hello(WIRE_VERSION, Purpose::Measure)).unwrap());
-    assert!(matches!(spoken.hear(), FromAgent::Welcome(_)));
+    let mut spoken = Spoken::welcomed(&two, Purpose::Measure);
     spoken.say(&frame(&FromOwner::Call(1, Call::Act(write(&two, "6")))).unwrap());
     assert!(matches!(spoken.hear(), FromAgent::Answer(1, _)));
     assert_eq!(two.reads(), "6");
@@ -313,9 +319,7 @@ fn an_agent_whose_owner_falls_silent_puts_back_after_its_lease() {
 #[test]
 fn who_said_to_be_looking_turns_nothing() {
     let two = Two::new();
-    let mut spoken = Spoken::new(&two);
-    spoken.say(&frame(&hello(WIRE_VERSION, Purpose::Look)).unwrap());
-    assert!(matches!(spoken.hear(), FromAgent::Welcome(_)));
+    let mut spoken = Spoken::welcomed(&two, Purpose::Look);
     spoken.say(&frame(&FromOwner::Call(1, Call::Act(write(&two, "6")))).unwrap());
     assert_eq!(spoken.end().0, Some(8));
     assert_eq!(two.reads(), "there");
@@ -346,9 +350,7 @@ fn an_agent_that_hears_nonsense_puts_back_and_says_one_sentence() {
     ];
     for said in nonsense {
         let two = Two::new();
-        let mut spoken = Spoken::new(&two);
-        spoken.say(&frame(&hello(WIRE_VERSION, Purpose::Measure)).unwrap());
-        assert!(matches!(spoken.hear(), FromAgent::Welcome(_)));
+        let mut spoken = Spoken::welcomed(&two, Purpose::Measure);
         spoken.say(&act(&two));
         assert!(matches!(spoken.hear(), FromAgent::Answer(1, _)));
         spoken.say(&said);
@@ -360,9 +362,7 @@ fn an_agent_that_hears_nonsense_puts_back_and_says_one_sentence() {
     }
     // Half a frame, and then the end.
     let two = Two::new();
-    let mut spoken = Spoken::new(&two);
-    spoken.say(&frame(&hello(WIRE_VERSION, Purpose::Measure)).unwrap());
-    assert!(matches!(spoken.hear(), FromAgent::Welcome(_)));
+    let mut spoken = Spoken::welcomed(&two, Purpose::Measure);
     spoken.say(&act(&two));
     assert!(matches!(spoken.hear(), FromAgent::Answer(1, _)));
     spoken.say(&whole[..7]);

@@ -2,7 +2,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::desk::{Desk, Ran, workspace};
+use crate::desk::{Desk, KEEPER, Ran, workspace};
 
 /// Plans whose simulated hours take longer than the others' together: one block of them is enough here.
 const LONG: [&str; 3] = ["governors-ladder", "governors-gathered", "governors-shop-2000"];
@@ -87,17 +87,7 @@ fn typical_runs_fit_a_terminal() {
             "3",
         ],
         &["--machine", "sim:omap3530", "calibrate", "--load", "counter", "--for", "2s"],
-        &[
-            "--machine",
-            "table:machines/tables/keeper.csv",
-            "tune",
-            "freq=all",
-            "rx-usecs=all",
-            "--minimize",
-            "watts",
-            "--require",
-            "p99_us<=200",
-        ],
+        &KEEPER,
         &["--machine", "sim:quadcore", "try", "--load", "counter", "--for", "1s", "governor=powersave,performance"],
     ];
     for words in runs {

@@ -5,20 +5,7 @@ use powerband_record::SearchEnd;
 use powerband_report::json::{Report, SearchRow};
 use rustix::process::Signal;
 
-use crate::desk::{Desk, machine_alone, root, typical, until, workspace};
-
-/// The table of this repository, whose rows are formulas: 90 settings.
-const KEEPER: [&str; 9] = [
-    "--machine",
-    "table:machines/tables/keeper.csv",
-    "tune",
-    "freq=all",
-    "rx-usecs=all",
-    "--minimize",
-    "watts",
-    "--require",
-    "p99_us<=200",
-];
+use crate::desk::{Desk, KEEPER, machine_alone, root, typical, until, workspace};
 
 /// Its laws, as the file beside it has them, at a clock in GHz and a delay in us.
 fn watts(f: f64, u: f64) -> f64 {

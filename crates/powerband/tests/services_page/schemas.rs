@@ -3,25 +3,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::browser::{modules, ready};
-use crate::desk::{Desk, Ran, until, workspace};
+use crate::desk::{Desk, KEEPER, Ran, until, workspace};
 
 /// The machine of most of what is printed here.
 const PC: [&str; 2] = ["--machine", "sim:pc"];
 
 /// A load that says something in little time.
 const COUNTER: [&str; 8] = ["--machine", "sim:quadcore", "--seed", "1", "--load", "counter", "--for", "10s"];
-
-/// A search on a table.
-const TABLE: [&str; 8] = [
-    "--machine",
-    "table:machines/tables/keeper.csv",
-    "tune",
-    "freq=all",
-    "rx-usecs=all",
-    "--minimize",
-    "watts",
-    "--require",
-];
 
 /// What was printed, a document a file.
 struct Printed {
@@ -98,7 +86,7 @@ fn experiments(printed: &mut Printed) {
     let tune = ["tune", "max_freq=all", "--minimize", "energy_j", "--require", "count>=1000"];
     printed.on_counter(&tune);
     printed.on_counter(&[&tune[..], &["--dry-run"]].concat());
-    printed.keep(&[&TABLE[..], &["p99_us<=200", "--dry-run"]].concat());
+    printed.keep(&[&KEEPER[..], &["--dry-run"]].concat());
     let ping = ["--far", "sim:quadcore", "try", "rx-usecs=10,100", "--load", "ping", "--for", "2s"];
     printed.keep(&[&PC[..], &ping].concat());
     printed.keep(&[&PC[..], &ping, &["--metric", "both/watts", "--dry-run"]].concat());

@@ -3,7 +3,7 @@ use powerband_record::format_duration;
 
 use super::decide::number;
 use super::{Found, Holds, Judged, Point, Replication};
-use crate::text::{clean, cut, fit, fold};
+use crate::layout::{clean, cut, fit, fold};
 
 /// Columns of a number of four digits, and of the border beside a cell.
 const NUMBER: usize = 6;

@@ -28,45 +28,13 @@ pub(crate) fn metric(name: &str, better: Better, judged: bool, boundary: Option<
 
 pub(crate) fn started(machine: &str, settings: &[(&str, &str)], metrics: Vec<Metric>) -> Started {
     let setting = |(label, turns): &(&str, &str)| PlannedSetting { label: (*label).into(), turns: (*turns).into() };
-    Started {
-        title: None,
-        machine: machine.into(),
-        far: None,
-        machine_typed: None,
-        far_typed: None,
-        system: "Linux 3.3.7".into(),
-        facts: vec![],
-        knobs: std::collections::BTreeMap::new(),
-        command_meter: None,
-        cool: None,
-        record: vec![],
-        baseline: vec![],
-        load: serde_json::json!({"kind": "counter", "for_ns": 5 * S}),
-        user: None,
-        seed: 7,
-        settings: settings.iter().map(setting).collect(),
-        metrics,
-        picks: vec![],
-        meters: vec![],
-        cpus: None,
-        cost_order: vec![],
-        requirements: vec![],
-        calibration: false,
-        alpha: 0.05,
-        same_family: false,
-        judge_mean: false,
-        margin: 0.05,
-        margin_source: "default".into(),
-        robust: false,
-        max_blocks: 30,
-        min_blocks: 0,
-        hooks: powerband_record::Hooks::default(),
-        budget_ns: None,
-        settle_ns: S,
-        warmup: 0,
-        search: None,
-        notes: Vec::new(),
-    }
+    let settings: Vec<PlannedSetting> = settings.iter().map(setting).collect();
+    let started = serde_json::json!({
+        "machine": machine, "system": "Linux 3.3.7", "load": {"kind": "counter", "for_ns": 5 * S}, "seed": 7,
+        "settings": settings, "metrics": metrics, "alpha": 0.05, "margin": 0.05, "margin_source": "default",
+        "max_blocks": 30, "settle_ns": S, "warmup": 0,
+    });
+    serde_json::from_value(started).unwrap()
 }
 
 /// Events with a running number for trials and a clock that goes on ten seconds a trial.

@@ -1,5 +1,5 @@
 //! A simulated machine as it boots, for claims that no plan holds: its files read and written as any program could.
-use powerband_machine::{Action, Errno, Hold, Machine, Turn, Wake, World};
+use powerband_machine::{Errno, Machine, Turn, Wake, World};
 use powerband_record::Side;
 use powerband_rig::profile;
 use powerband_sim::SimWorld;
@@ -55,17 +55,7 @@ impl Booted {
 
     /// The same to any file.
     pub(super) fn write_to(&mut self, path: &str, text: &str) -> Result<Option<Errno>, SessionError> {
-        let turn = Turn {
-            action: Action::WriteFile { path: path.into(), text: text.into() },
-            undo: None,
-            hold: Hold::Set,
-            knob: format!("file:{path}"),
-            site: String::new(),
-            asked: text.into(),
-            before: None,
-            read_back: Some(path.into()),
-            step: None,
-        };
+        let turn = Turn { read_back: Some(path.into()), ..Turn::write(path, text) };
         let acted = self.machine()?.act(&turn).map_err(|error| SessionError::Failed(error.to_string()))?;
         let until_ns = self.world.now_ns() + SETTLED_NS;
         while self.world.wait(Some(until_ns)) != Wake::Deadline {}

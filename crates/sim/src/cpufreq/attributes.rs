@@ -6,6 +6,7 @@ use powerband_machine::Errno;
 use super::Cpufreq;
 use super::config::{Governor, Rules};
 use super::files::{Node, PolicyFile, StatsFile};
+use super::governor::Governed;
 use super::hardware::{Hardware, Mode};
 use super::limits::Side;
 use super::pstate::{Asked, Pstate, PstateFile};
@@ -13,7 +14,7 @@ use super::state::State;
 use super::times::CpuTimes;
 use super::tunable::{After, Tunable};
 use super::tunables::Tunables;
-use super::{governor, interactive, load, number};
+use super::{interactive, load, number};
 
 fn line(value: impl Display) -> String {
     format!("{value}\n")
@@ -178,7 +179,7 @@ impl Cpufreq {
                 if if active { !own } else { !cx.config.available_governors.contains(&asked) } {
                     return Err(Errno::EINVAL);
                 }
-                let result = governor::switch(policies, index, asked, shared, &mut cx);
+                let result = Governed { policies, index, shared }.switch(asked, &mut cx);
                 self.governors_changed(now_ns);
                 return result;
             }

@@ -11,20 +11,16 @@ use super::table::Relation;
 use super::tunable::Tunable;
 use super::tunables::Tunables;
 
-const ALL: [Governor; 7] = [
-    Governor::Conservative,
-    Governor::Ondemand,
-    Governor::Userspace,
-    Governor::Powersave,
-    Governor::Performance,
-    Governor::Schedutil,
-    Governor::Interactive,
-];
-
 /// The old kernels refuse governors that switch by themselves on drivers slower than this, ns.
 const SLOW_NS: u32 = 10_000_000;
 
 impl Governor {
+    /// All, in the order of their declaration.
+    pub const ALL: [Governor; 7] = {
+        use Governor::{Conservative, Interactive, Ondemand, Performance, Powersave, Schedutil, Userspace};
+        [Conservative, Ondemand, Userspace, Powersave, Performance, Schedutil, Interactive]
+    };
+
     /// Its name in `scaling_governor`.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -46,7 +42,7 @@ impl Governor {
     pub fn parse(text: &str) -> Result<Self, Errno> {
         let word = text.split_ascii_whitespace().next().ok_or(Errno::EINVAL)?;
         let word = word.get(..15.min(word.len())).ok_or(Errno::EINVAL)?;
-        ALL.into_iter().find(|g| g.name().eq_ignore_ascii_case(word)).ok_or(Errno::EINVAL)
+        Governor::ALL.into_iter().find(|g| g.name().eq_ignore_ascii_case(word)).ok_or(Errno::EINVAL)
     }
 
     /// Whether it changes the clock by itself.
@@ -72,7 +68,7 @@ impl Governor {
 /// The sets of tunables that all policies share, one for each governor in use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared {
-    sets: [Option<Tunables>; ALL.len()],
+    sets: [Option<Tunables>; Governor::ALL.len()],
 }
 
 impl Shared {
@@ -158,71 +154,72 @@ pub(crate) fn users(policies: &[Policy], governor: Governor) -> usize {
     policies.iter().filter(|p| p.governor == Some(governor)).count()
 }
 
-/// Stops the governor of a policy; its tunables go with their last user (the old kernels keep them for the next).
-pub(crate) fn stop(policies: &mut [Policy], index: usize, shared: &mut Shared, config: &Config) {
-    let Some(governor) = policies[index].governor else { return };
-    policies[index].stop();
-    policies[index].tunables = None;
-    if config.rules == Rules::V6_1 && users(policies, governor) == 0 {
-        shared.sets[governor as usize] = None;
-    }
+/// One policy of all, and the tunables that they share.
+pub(crate) struct Governed<'a> {
+    pub(crate) policies: &'a mut [Policy],
+    pub(crate) index: usize,
+    pub(crate) shared: &'a mut Shared,
 }
 
-/// Starts a governor on a policy that has none.
-pub(crate) fn start(
-    policies: &mut [Policy],
-    index: usize,
-    governor: Governor,
-    shared: &mut Shared,
-    cx: &mut Context<'_>,
-) -> Result<(), Errno> {
-    let governor = governor.admitted(&policies[index], cx.config)?;
-    let pace = policies[index].config.pace();
-    let fresh = || Tunables::new(governor, cx.config, pace);
-    let first_user = users(policies, governor) == 0;
-    let policy = &mut policies[index];
-    let set = if Tunable::of(governor, cx.config.rules).is_empty() {
-        fresh()
-    } else if cx.config.rules == Rules::V6_1 && cx.config.per_policy_governors {
-        *policy.tunables.insert(fresh())
-    } else {
-        let set = shared.sets[governor as usize].get_or_insert_with(fresh);
-        if first_user {
-            set.start_rate(governor, cx.config, pace);
-        }
-        if set.interactive.hispeed_khz == 0 {
-            set.interactive.hispeed_khz = policy.max;
-        }
-        *set
-    };
-    policy.start(governor, &set, cx);
-    Ok(())
-}
+impl Governed<'_> {
+    fn policy(&mut self) -> &mut Policy {
+        &mut self.policies[self.index]
+    }
 
-/// Changes the governor of a policy in the kernel's order: limits, stop, start, limits. The old kernels keep the limits in
-/// effect, the newer ones work them out again from what is asked.
-pub(crate) fn switch(
-    policies: &mut [Policy],
-    index: usize,
-    governor: Governor,
-    shared: &mut Shared,
-    cx: &mut Context<'_>,
-) -> Result<(), Errno> {
-    let policy = &mut policies[index];
-    if cx.config.rules == Rules::V6_1 {
-        policy.refresh_limits(cx.config.rules);
+    /// Stops its governor; tunables go with their last user (the old kernels keep them for the next).
+    pub(crate) fn stop(&mut self, config: &Config) {
+        let Some(governor) = self.policy().governor else { return };
+        self.policy().stop();
+        self.policy().tunables = None;
+        if config.rules == Rules::V6_1 && users(self.policies, governor) == 0 {
+            self.shared.sets[governor as usize] = None;
+        }
     }
-    if policy.governor == Some(governor) {
-        policy.governor_limits(cx);
-        return Ok(());
+
+    /// Starts a governor where there is none.
+    pub(crate) fn start(&mut self, governor: Governor, cx: &mut Context<'_>) -> Result<(), Errno> {
+        let governor = governor.admitted(self.policy(), cx.config)?;
+        let pace = self.policy().config.pace();
+        let fresh = || Tunables::new(governor, cx.config, pace);
+        let first_user = users(self.policies, governor) == 0;
+        let policy = &mut self.policies[self.index];
+        let set = if Tunable::of(governor, cx.config.rules).is_empty() {
+            fresh()
+        } else if cx.config.rules == Rules::V6_1 && cx.config.per_policy_governors {
+            *policy.tunables.insert(fresh())
+        } else {
+            let set = self.shared.sets[governor as usize].get_or_insert_with(fresh);
+            if first_user {
+                set.start_rate(governor, cx.config, pace);
+            }
+            if set.interactive.hispeed_khz == 0 {
+                set.interactive.hispeed_khz = policy.max;
+            }
+            *set
+        };
+        policy.start(governor, &set, cx);
+        Ok(())
     }
-    let old = policy.governor;
-    stop(policies, index, shared, cx.config);
-    let result = start(policies, index, governor, shared, cx);
-    if let (Err(_), Some(old)) = (result, old) {
-        start(policies, index, old, shared, cx)?;
+
+    /// Changes its governor in the kernel's order: limits, stop, start, limits. The old kernels keep the limits in effect, the
+    /// newer ones work them out again from what is asked.
+    pub(crate) fn switch(&mut self, governor: Governor, cx: &mut Context<'_>) -> Result<(), Errno> {
+        let policy = self.policy();
+        if cx.config.rules == Rules::V6_1 {
+            policy.refresh_limits(cx.config.rules);
+        }
+        if policy.governor == Some(governor) {
+            policy.governor_limits(cx);
+            return Ok(());
+        }
+        let old = policy.governor;
+        self.stop(cx.config);
+        let result = self.start(governor, cx);
+        if let (Err(_), Some(old)) = (result, old) {
+            self.start(old, cx)?;
+        }
+        result
     }
-    result
 }
 
 /// Starts the governor of a policy again where it stood, after CPUs came or went. Tunables stay.

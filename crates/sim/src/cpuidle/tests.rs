@@ -5,8 +5,9 @@ use super::*;
 
 const US: u64 = 1_000;
 
-fn states() -> Vec<IdleState> {
-    let state = |(name, exit, residency): (&str, u64, u64)| IdleState {
+/// States by name, with what it takes to leave them and what makes them worth entering, us.
+pub(super) fn states(all: &[(&str, u64, u64)]) -> Vec<IdleState> {
+    let state = |&(name, exit, residency): &(&str, u64, u64)| IdleState {
         name: name.into(),
         desc: String::new(),
         exit_ns: exit * US,
@@ -15,12 +16,14 @@ fn states() -> Vec<IdleState> {
         leakage_ppm: 0,
         polls: name == "POLL",
     };
-    [("POLL", 0, 0), ("C1", 3, 6), ("C3", 20, 80), ("C6", 200, 800)].map(state).to_vec()
+    all.iter().map(state).collect()
 }
+
+const FOUR: [(&str, u64, u64); 4] = [("POLL", 0, 0), ("C1", 3, 6), ("C3", 20, 80), ("C6", 200, 800)];
 
 fn machine(governor: IdleGovernor) -> Cpuidle {
     let spec =
-        IdleSpec { driver: "intel_idle".into(), governors: IdleGovernor::ALL.into(), governor, states: states() };
+        IdleSpec { driver: "intel_idle".into(), governors: IdleGovernor::ALL.into(), governor, states: states(&FOUR) };
     Cpuidle::new(spec, 1)
 }
 

@@ -3,10 +3,11 @@
 use powerband_record::{ExitStatus, Work};
 use serde_json::json;
 
-use super::{Answer, Call, FRAME_BYTES, Packet, Route, batch_cycles, send_booking};
-use crate::board::{Board, Event, Outgoing};
+use super::sender::{Job, middle_ms};
+use super::{Answer, FRAME_BYTES, Packet, Route, batch_cycles, send_booking};
+use crate::board::Board;
 use crate::process::Body;
-use crate::schedule::{State, Task};
+use crate::schedule::Task;
 
 /// Datagrams handed over at once.
 const BATCH: u64 = 16;
@@ -36,15 +37,6 @@ pub(crate) struct Datagrams {
     sent: u64,
     /// What its task works on.
     job: Job,
-}
-
-/// What the task of a sender is working on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Job {
-    Nothing,
-    Ping,
-    Pong,
-    Batch(u64),
 }
 
 impl Datagrams {
@@ -85,14 +77,6 @@ impl Datagrams {
         let ns = self.rate_kbit_s.map_or(0, |rate| bits * 1_000_000 / u128::from(rate.max(1)));
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
-
-    /// The middle of the round trips, ms.
-    fn round_trip_ms(&self) -> Option<f64> {
-        let mut sorted = self.round_trips_ns.clone();
-        sorted.sort_unstable();
-        let (low, high) = (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
-        Some((low + high) as f64 / 2e6)
-    }
 }
 
 /// What so much payload takes of a link whose goodput is told for full frames of a connection: as if it were so many bytes.
@@ -109,18 +93,11 @@ impl Board {
     pub(crate) fn start_datagrams(&mut self, process: u32, mut task: Task) {
         task.booking = send_booking(&self.profile.network);
         let task = self.new_task(task);
-        let terms = self.terms(process);
-        let loopback_ns = self.profile.network.loopback_ns;
         let this = self.process(process);
         this.task = Some(task);
         let Body::Datagrams(send) = &this.body else { return };
         let (address, port) = (send.address.clone(), send.port);
-        let Some(to) = self.resolve(&address) else {
-            return self.fail(process, format!("cannot connect to {address}:{port}: no route to host"));
-        };
-        let latency_ns = if to == self.side { loopback_ns } else { terms.latency_ns };
-        let call = Call { port: Some(port), from: self.side, process, terms };
-        self.outbox.push(Outgoing { at_ns: self.now_ns + latency_ns, to, event: Event::Called(Box::new(call)) });
+        self.connect(process, &address, port);
     }
 
     /// The receiver has been found, or has not.
@@ -142,7 +119,7 @@ impl Board {
                     send.job = Job::Pong;
                 }
                 let cycles = self.cost_of_half_an_exchange(process);
-                self.start_pouring(process, cycles);
+                self.start_job(process, cycles);
             }
             Packet::Closed => self.datagrams_report(process),
             _ => {}
@@ -190,7 +167,7 @@ impl Board {
         if u32::try_from(send.round_trips_ns.len()).is_ok_and(|done| done < send.exchanges) {
             (send.job, send.pinged_ns) = (Job::Ping, now);
             let cycles = self.cost_of_half_an_exchange(process);
-            return self.start_pouring(process, cycles);
+            return self.start_job(process, cycles);
         }
         let (began, _) = *send.began.get_or_insert((now, spent));
         let until = began.saturating_add(send.for_ns);
@@ -218,18 +195,7 @@ impl Board {
         let told = if route.to == side { 0 } else { self.nic.completions(u32::try_from(frames).unwrap_or(u32::MAX)) };
         let completing = told * (spec.interrupt_cycles + spec.writer_wake_cycles);
         let cycles = batch_cycles(frames * FRAME_BYTES, spec.send_millicycles_per_bit, factor) + completing;
-        self.start_pouring(process, cycles);
-    }
-
-    /// Lets the task of a sender work, whether it runs already or not.
-    fn start_pouring(&mut self, process: u32, cycles: u64) {
-        let Some(task) = self.process(process).task else { return };
-        if self.task(task).state == State::Running {
-            self.go_on(task, cycles);
-        } else {
-            self.task(task).give(cycles.max(1));
-            self.wake(task);
-        }
+        self.start_job(process, cycles);
     }
 
     fn datagrams_report(&mut self, process: u32) {
@@ -240,7 +206,7 @@ impl Board {
             "bytes": send.sent * send.size_bytes,
             "seconds": ended.saturating_sub(began) as f64 / 1e9,
             "cpu_seconds": spent.saturating_sub(before) as f64 / 1e9,
-            "rtt_ms": send.round_trip_ms(),
+            "rtt_ms": middle_ms(&send.round_trips_ns),
         });
         self.exit(process, ExitStatus::Code(0), Some(report), String::new());
     }

@@ -5,8 +5,8 @@ use std::iter::Peekable;
 use powerband_record::{ExitStatus, Protocol, Schedule, Work};
 use serde_json::json;
 
-use super::{Call, Packet, Route, send_booking};
-use crate::board::{Board, Event, Outgoing};
+use super::{Packet, Route, send_booking};
+use crate::board::{Board, Event};
 use crate::noise::scaled;
 use crate::process::Body;
 use crate::schedule::{State, Task};
@@ -99,18 +99,14 @@ impl Board {
     pub(crate) fn start_ping(&mut self, process: u32, mut task: Task) {
         (task.urgent, task.booking) = (true, send_booking(&self.profile.network));
         let task = self.new_task(task);
-        let terms = self.terms(process);
         let this = self.process(process);
         this.task = Some(task);
         let Body::Ping(ping) = &this.body else { return };
         let (address, port, icmp) = (ping.address.clone(), ping.port, ping.icmp);
-        let Some(to) = self.resolve(&address) else {
-            return self.fail(process, format!("cannot reach {}: no route to host", place(&address, port, icmp)));
-        };
-        let latency_ns = if to == self.side { self.profile.network.loopback_ns } else { terms.latency_ns };
         // A machine's own address has to be found, too, before anything can be asked of its kernel.
-        let call = Call { port: (!icmp).then_some(port), from: self.side, process, terms };
-        self.outbox.push(Outgoing { at_ns: self.now_ns + latency_ns, to, event: Event::Called(Box::new(call)) });
+        if !self.call(process, &address, (!icmp).then_some(port)) {
+            self.fail(process, format!("cannot reach {}: no route to host", place(&address, port, icmp)));
+        }
     }
 
     /// The echo has been found, or has not.

@@ -2,21 +2,12 @@
 use powerband_record::{ExitStatus, Work};
 use serde_json::json;
 
-use super::{Answer, BATCH_BYTES, Call, FRAME_BYTES, Packet, Route, batch_cycles, send_booking};
-use crate::board::{Board, Event, Outgoing};
+use super::sender::{Job, middle_ms};
+use super::{Answer, BATCH_BYTES, FRAME_BYTES, Packet, Route, batch_cycles, send_booking};
+use crate::board::Board;
 use crate::noise::scaled;
 use crate::process::Body;
-use crate::schedule::{State, Task};
-
-/// What the task of a sender is working on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Job {
-    Nothing,
-    Ping,
-    Pong,
-    /// Frames.
-    Batch(u64),
-}
+use crate::schedule::Task;
 
 /// A sender.
 #[derive(Debug)]
@@ -90,22 +81,12 @@ impl Send {
     fn usable(&self, window: u64) -> u64 {
         (window * self.segment / FRAME_BYTES).max(self.segment)
     }
-
-    /// The middle of the round trips, ms.
-    fn round_trip_ms(&self) -> Option<f64> {
-        let mut sorted = self.round_trips_ns.clone();
-        sorted.sort_unstable();
-        let (low, high) = (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
-        Some((low + high) as f64 / 2e6)
-    }
 }
 
 impl Board {
     pub(crate) fn start_send(&mut self, process: u32, mut task: Task) {
         task.booking = send_booking(&self.profile.network);
         let task = self.new_task(task);
-        let terms = self.terms(process);
-        let loopback_ns = self.profile.network.loopback_ns;
         let most = self.profile.network.window_bytes;
         let this = self.process(process);
         this.task = Some(task);
@@ -113,12 +94,7 @@ impl Board {
         send.window_most = send.usable(send.asked_bytes.map_or(most, |asked| asked.clamp(FRAME_BYTES, most)));
         send.window = send.batch_frames() * send.segment;
         let (address, port) = (send.address.clone(), send.port);
-        let Some(to) = self.resolve(&address) else {
-            return self.fail(process, format!("cannot connect to {address}:{port}: no route to host"));
-        };
-        let latency_ns = if to == self.side { loopback_ns } else { terms.latency_ns };
-        let call = Call { port: Some(port), from: self.side, process, terms };
-        self.outbox.push(Outgoing { at_ns: self.now_ns + latency_ns, to, event: Event::Called(Box::new(call)) });
+        self.connect(process, &address, port);
     }
 
     pub(crate) fn answered(&mut self, answer: &Answer) {
@@ -232,17 +208,6 @@ impl Board {
         self.rest(task);
     }
 
-    /// Lets the task of a sender work, whether it runs already or not.
-    fn start_job(&mut self, process: u32, cycles: u64) {
-        let Some(task) = self.process(process).task else { return };
-        if self.task(task).state == State::Running {
-            self.go_on(task, cycles);
-        } else {
-            self.task(task).give(cycles.max(1));
-            self.wake(task);
-        }
-    }
-
     fn report(&mut self, process: u32) {
         let this = self.process(process);
         let Body::Send(send) = &this.body else { return };
@@ -252,7 +217,7 @@ impl Board {
             "seconds": send.last_ns.saturating_sub(began) as f64 / 1e9,
             "cpu_seconds": (this.user_ns + this.system_ns).saturating_sub(spent) as f64 / 1e9,
             "retransmits": 0,
-            "rtt_ms": send.round_trip_ms(),
+            "rtt_ms": middle_ms(&send.round_trips_ns),
         });
         self.exit(process, ExitStatus::Code(0), Some(report), String::new());
     }

@@ -3,7 +3,7 @@ use powerband_record::CpuList;
 use serde::Deserialize;
 
 use super::file::{Cpus, scaled, wrong};
-use super::{Config, Governor, PolicyConfig, ProfileError, Rules, governor_name};
+use super::{Config, Governor, PolicyConfig, ProfileError, Rules};
 use crate::cpufreq::{Boost, Cppc, Deaf, PstateConfig};
 
 #[derive(Deserialize)]
@@ -49,11 +49,9 @@ struct Deafness {
 
 /// A governor by its name, if the rules know it.
 fn governor(key: &str, name: &str, rules: Rules) -> Result<Governor, ProfileError> {
-    use Governor::{Conservative, Interactive, Ondemand, Performance, Powersave, Schedutil, Userspace};
-    let known = [Conservative, Ondemand, Userspace, Powersave, Performance, Schedutil, Interactive];
-    match known.into_iter().find(|g| governor_name(*g) == name) {
-        Some(Schedutil) if rules != Rules::V6_1 => wrong(key, "has schedutil, which only rules 6.1 know"),
-        Some(Interactive) if rules != Rules::V2_6_32 => {
+    match Governor::ALL.into_iter().find(|governor| governor.name() == name) {
+        Some(Governor::Schedutil) if rules != Rules::V6_1 => wrong(key, "has schedutil, which only rules 6.1 know"),
+        Some(Governor::Interactive) if rules != Rules::V2_6_32 => {
             wrong(key, "has interactive, which Android's kernels alone had, and only rules 2.6.32 know")
         }
         Some(governor) => Ok(governor),

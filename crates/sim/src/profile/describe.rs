@@ -1,7 +1,7 @@
 //! What can be said of a machine file: the data behind `powerband sim show`.
 use serde::Serialize;
 
-use super::{Profile, governor_name, rules_name};
+use super::{Profile, rules_name};
 use crate::cpufreq::PstateConfig;
 
 /// A simulated machine in numbers and words, for people and for `--json`.
@@ -162,8 +162,8 @@ impl Profile {
             present: self.present.to_string(),
             hz: self.cpufreq.hz,
             policies: self.cpufreq.policies.iter().map(|policy| spelled(&policy.cpus)).collect(),
-            governors: self.cpufreq.available_governors.iter().map(|g| governor_name(*g)).collect(),
-            default_governor: governor_name(self.cpufreq.default_governor),
+            governors: self.cpufreq.available_governors.iter().map(|governor| governor.name()).collect(),
+            default_governor: self.cpufreq.default_governor.name(),
             transition_latency_us: f64::from(first.transition_latency_ns) / 1e3,
             clocks: clocks.collect(),
             platform_w: w(self.power.platform_uw),

@@ -1,36 +1,9 @@
 //! What is turned is written down, taken back, and done again on the next boot if it was set to stay.
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use powerband_machine::{Action, Errno, Hold, LedgerError, LedgerStore, Turn, Undone, World};
+use powerband_machine::{Action, Errno, Hold, MemoryLedger, Turn, Undone, World};
 use powerband_record::Side;
 use powerband_sim::{SimError, SimWorld};
 
 use crate::rig::{alone, cpufreq, quiet, read, turn};
-
-/// Bytes that outlive a World.
-#[derive(Clone, Default)]
-struct Kept(Rc<RefCell<Vec<u8>>>);
-
-impl LedgerStore for Kept {
-    fn place(&self) -> String {
-        "kept".into()
-    }
-    fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
-        Ok(self.0.borrow().clone())
-    }
-    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        self.0.borrow_mut().extend_from_slice(bytes);
-        Ok(())
-    }
-    fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        *self.0.borrow_mut() = bytes.to_vec();
-        Ok(())
-    }
-    fn set_aside(&mut self, _lines: &[u8]) -> Result<(), Errno> {
-        Err(Errno::EROFS)
-    }
-}
 
 fn governor(name: &str, before: &str, hold: Hold) -> Turn {
     let path = cpufreq(0, "scaling_governor");
@@ -38,7 +11,7 @@ fn governor(name: &str, before: &str, hold: Hold) -> Turn {
     Turn { undo, before: Some(before.into()), ..turn(&path, name, hold) }
 }
 
-fn boot(store: &Kept) -> SimWorld {
+fn boot(store: &MemoryLedger) -> SimWorld {
     let mut world = alone(quiet("quadcore"));
     world.keep_ledger(Side::Near, Box::new(store.clone())).unwrap();
     world
@@ -46,7 +19,7 @@ fn boot(store: &Kept) -> SimWorld {
 
 #[test]
 fn what_is_set_is_there_after_the_next_boot_and_can_be_undone() {
-    let store = Kept::default();
+    let store = MemoryLedger::default();
     let mut world = boot(&store);
     let path = cpufreq(0, "scaling_governor");
     let machine = world.machine(Side::Near).unwrap();
@@ -61,12 +34,12 @@ fn what_is_set_is_there_after_the_next_boot_and_can_be_undone() {
     assert_eq!(machine.undo(entries[1].id, false).unwrap(), Undone::Rebooted, "what was held is forgotten");
     assert_eq!(machine.undo(entries[0].id, false).unwrap(), Undone::Undone);
     assert_eq!(read(&mut again, &path), "ondemand\n");
-    assert!(store.0.borrow().is_empty());
+    assert!(store.bytes.borrow().is_empty());
 }
 
 #[test]
 fn somebody_elses_value_is_left_alone() {
-    let mut world = boot(&Kept::default());
+    let mut world = boot(&MemoryLedger::default());
     let machine = world.machine(Side::Near).unwrap();
     let acted = machine.act(&governor("powersave", "ondemand", Hold::Set)).unwrap();
     machine.act(&turn(&cpufreq(0, "scaling_governor"), "performance", Hold::Held)).unwrap();
@@ -77,18 +50,21 @@ fn somebody_elses_value_is_left_alone() {
 
 #[test]
 fn programs_are_refused_in_words_and_missing_sides_by_name() {
-    let mut world = boot(&Kept::default());
+    let mut world = boot(&MemoryLedger::default());
     let run = Turn { action: Action::Run { argv: vec!["ethtool".into()], user: None }, ..turn("/", "", Hold::Held) };
     let acted = world.machine(Side::Near).unwrap().act(&run).unwrap();
     assert_eq!(acted.errno, Some(Errno::EOPNOTSUPP));
     assert!(acted.words.unwrap().contains("'ethtool'"));
-    assert!(matches!(world.keep_ledger(Side::Far, Box::new(Kept::default())), Err(SimError::NoMachine(Side::Far))));
+    assert!(matches!(
+        world.keep_ledger(Side::Far, Box::new(MemoryLedger::default())),
+        Err(SimError::NoMachine(Side::Far))
+    ));
     assert!(world.machine(Side::Far).is_none() && world.machine(Side::Both).is_none());
 }
 
 #[test]
 fn an_ordinary_file_comes_and_goes() {
-    let mut world = boot(&Kept::default());
+    let mut world = boot(&MemoryLedger::default());
     let path = "/etc/powerband.conf";
     let undo = Some(Action::RemoveFile { path: path.into() });
     let machine = world.machine(Side::Near).unwrap();

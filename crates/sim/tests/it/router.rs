@@ -12,6 +12,13 @@ use crate::rig::{
 const PUBLISHED: [(u32, f64, f64); 5] =
     [(600, 51.6336, 0.06), (550, 54.2619, 0.06), (500, 56.5343, 0.05), (250, 30.8194, 0.05), (125, 16.0967, 0.05)];
 
+/// A stream as fast as it goes.
+fn stream(address: &str, port: u16, for_ns: u64, rtt_exchanges: u32) -> Work {
+    let address = address.into();
+    let (window_bytes, segment_bytes, write_bytes) = (None, None, None);
+    Work::StreamSend { address, port, for_ns, rtt_exchanges, window_bytes, segment_bytes, write_bytes }
+}
+
 fn close(what: &str, found: f64, expected: f64, tolerance: f64) {
     assert!((found / expected - 1.0).abs() <= tolerance, "{what}: {found} against {expected}");
 }
@@ -90,15 +97,7 @@ fn a_stream_shares_the_cpu_with_a_counter() {
 fn transfer_beside(world: &mut powerband_sim::SimWorld) -> f64 {
     let listen = job(Work::StreamReceive { address: "near".into(), port: 5001 });
     let receiver = spawn(world, Side::Near, &listen);
-    let send = job(Work::StreamSend {
-        address: "near".into(),
-        port: 5001,
-        for_ns: 9 * SECOND,
-        rtt_exchanges: 0,
-        window_bytes: None,
-        segment_bytes: None,
-        write_bytes: None,
-    });
+    let send = job(stream("near", 5001, 9 * SECOND, 0));
     spawn(world, Side::Far, &send);
     let done = until_ended(world, Side::Near, receiver);
     Transfer::of(&done, "bytes") * 8e-6 / Transfer::of(&done, "seconds")
@@ -133,20 +132,11 @@ fn clients(mhz: u32, count: u16, channel_mbit_s: f64) -> f64 {
     machine.network.link_kbit_s = (channel_mbit_s * 1e3) as u64;
     let mut world = SimWorld::new(machine, Some(quiet("pc")), 1).unwrap();
     fix(&mut world, 0, mhz * 1000);
-    let address = || "near".to_owned();
     let ports = 5001..5001 + count;
-    let listen = |port| job(Work::StreamReceive { address: address(), port });
+    let listen = |port| job(Work::StreamReceive { address: "near".into(), port });
     let receivers: Vec<_> = ports.clone().map(|port| spawn(&mut world, Side::Near, &listen(port))).collect();
     for port in ports {
-        let send = Work::StreamSend {
-            address: address(),
-            port,
-            for_ns: 5 * SECOND,
-            rtt_exchanges: 0,
-            window_bytes: None,
-            segment_bytes: None,
-            write_bytes: None,
-        };
+        let send = stream("near", port, 5 * SECOND, 0);
         spawn(&mut world, Side::Far, &job(send));
     }
     let rates = receivers.into_iter().map(|receiver| {
@@ -214,15 +204,7 @@ fn a_stream_within_one_machine_is_bound_by_its_cpu() {
 fn a_connection_nobody_takes_fails_in_words() {
     let mut world = router(1, false);
     for (address, words) in [("far", "connection refused"), ("elsewhere", "no route to host")] {
-        let send = Work::StreamSend {
-            address: address.into(),
-            port: 9,
-            for_ns: SECOND,
-            rtt_exchanges: 1,
-            window_bytes: None,
-            segment_bytes: None,
-            write_bytes: None,
-        };
+        let send = stream(address, 9, SECOND, 1);
         let done = run(&mut world, &job(send));
         assert_eq!(done.status, ExitStatus::Code(1));
         assert!(done.output.stderr.contains(words), "{}", done.output.stderr);
@@ -235,15 +217,7 @@ fn the_end_of_one_end_ends_the_other() {
     for kill_sender in [true, false] {
         let mut world = router(1, false);
         let receiver = spawn(&mut world, Side::Near, &job(Work::StreamReceive { address: "near".into(), port: 7 }));
-        let send = Work::StreamSend {
-            address: "near".into(),
-            port: 7,
-            for_ns: SECOND,
-            rtt_exchanges: 1,
-            window_bytes: None,
-            segment_bytes: None,
-            write_bytes: None,
-        };
+        let send = stream("near", 7, SECOND, 1);
         let sender = spawn(&mut world, Side::Far, &job(send));
         while world.now_ns() < SECOND / 2 {
             world.wait(Some(SECOND / 2));
@@ -265,15 +239,7 @@ fn a_caller_that_is_ended_while_it_calls_leaves_no_receiver_behind() {
     // The port is free again each time.
     for _ in 0..2 {
         let receiver = spawn(&mut world, Side::Near, &job(Work::StreamReceive { address: "near".into(), port: 7 }));
-        let send = Work::StreamSend {
-            address: "near".into(),
-            port: 7,
-            for_ns: SECOND,
-            rtt_exchanges: 1,
-            window_bytes: None,
-            segment_bytes: None,
-            write_bytes: None,
-        };
+        let send = stream("near", 7, SECOND, 1);
         let sender = spawn(&mut world, Side::Far, &job(send));
         world.machine(Side::Far).unwrap().end(sender, true);
         assert_eq!(until_ended(&mut world, Side::Near, receiver).status, ExitStatus::Code(1));

@@ -26,48 +26,17 @@ fn header() -> ExperimentHeader {
 
 fn started() -> Event {
     let setting = |label: &str| PlannedSetting { label: label.into(), turns: format!("freq={label}") };
-    Event::Started(Box::new(Started {
-        title: Some("router".into()),
-        machine: "sim:omap3530".into(),
-        far: None,
-        machine_typed: None,
-        far_typed: None,
-        system: "3.3.7".into(),
-        facts: vec![],
-        baseline: vec![],
-        load: serde_json::json!({"kind": "stream", "for_ns": 10, "a": 1}),
-        user: None,
-        seed: u64::MAX,
-        settings: vec![setting("500MHz"), setting("250MHz")],
-        metrics: vec![
-            Metric { name: "rate_mbit_s".into(), better: Better::Higher, judged: true, boundary: None },
-            Metric { name: "power_w".into(), better: Better::Lower, judged: false, boundary: Some("modelled".into()) },
-        ],
-        picks: vec![],
-        meters: vec![],
-        knobs: std::collections::BTreeMap::new(),
-        command_meter: None,
-        cool: None,
-        record: vec![],
-        cpus: None,
-        cost_order: vec![1, 0],
-        requirements: vec![],
-        calibration: false,
-        alpha: 0.05,
-        margin: 0.05,
-        margin_source: "default".into(),
-        robust: false,
-        max_blocks: 30,
-        min_blocks: 0,
-        same_family: false,
-        judge_mean: false,
-        hooks: powerband_record::Hooks::default(),
-        budget_ns: None,
-        settle_ns: 0,
-        warmup: 0,
-        search: None,
-        notes: Vec::new(),
-    }))
+    let metrics = [
+        Metric { name: "rate_mbit_s".into(), better: Better::Higher, judged: true, boundary: None },
+        Metric { name: "power_w".into(), better: Better::Lower, judged: false, boundary: Some("modelled".into()) },
+    ];
+    let started = serde_json::json!({
+        "title": "router", "machine": "sim:omap3530", "system": "3.3.7",
+        "load": {"kind": "stream", "for_ns": 10, "a": 1}, "seed": u64::MAX,
+        "settings": [setting("500MHz"), setting("250MHz")], "metrics": metrics, "cost_order": [1, 0], "alpha": 0.05,
+        "margin": 0.05, "margin_source": "default", "max_blocks": 30, "settle_ns": 0, "warmup": 0,
+    });
+    Event::Started(Box::new(serde_json::from_value(started).unwrap()))
 }
 
 fn trial(trial: u32, block: u32, setting: u32) -> Event {

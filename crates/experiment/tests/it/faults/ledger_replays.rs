@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use powerband_machine::{Errno, Ledger, LedgerError, LedgerStore};
+use powerband_machine::{Errno, Ledger, MemoryLedger};
 use powerband_sim::Image;
 use serde_json::Value;
 
@@ -88,7 +88,7 @@ fn beginnings(bytes: &[u8]) -> Result<(), String> {
     for part in [1, 3, 7] {
         let cut = bytes.len() * part / 7 - usize::from(part == 7 && !bytes.is_empty()) * (bytes.len() % 2);
         let bytes = &bytes[..cut];
-        let store = Bytes::new(bytes);
+        let store = store(bytes);
         let mut ledger = load(&store)?;
         let mut expected = replay(lines(bytes));
         if numbers(&ledger) != expected || !ledger.damage().is_empty() {
@@ -98,7 +98,7 @@ fn beginnings(bytes: &[u8]) -> Result<(), String> {
             ledger.intend(&write("/tmp/next", "1"), &mut |_| Err(Errno::ENOENT)).map_err(|error| error.to_string())?.0,
         );
         let again = load(&store)?;
-        if numbers(&again) != expected || !again.damage().is_empty() {
+        if numbers(&again) != expected || !again.damage().is_empty() || !store.aside.borrow().is_empty() {
             return Err(format!("a record behind the first {cut} bytes was lost"));
         }
     }
@@ -115,19 +115,19 @@ fn damage(bytes: &[u8]) -> Result<(), String> {
     let mut damaged: Vec<Vec<u8>> = lines(bytes).map(<[u8]>::to_vec).collect();
     let middle = damaged[altered].len() / 2;
     damaged[altered][middle] ^= 0x01;
-    let store = Bytes::new(&damaged.concat());
+    let store = store(&damaged.concat());
     let ledger = load(&store)?;
     let others = (0..).zip(lines(bytes)).filter(|(place, _)| *place != altered).map(|(_, line)| line);
     let expected = replay(others);
     let named = u32::try_from(altered + 1).unwrap();
     let told: Vec<u32> = ledger.damage().iter().map(|damage| damage.line).collect();
-    if told != [named] || numbers(&ledger) != expected {
+    if told != [named] || numbers(&ledger) != expected || !store.aside.borrow().is_empty() {
         return Err(format!("line {named} was altered, and {told:?} are named"));
     }
     Ok(())
 }
 
-fn load(store: &Bytes) -> Result<Ledger, String> {
+fn load(store: &MemoryLedger) -> Result<Ledger, String> {
     Ledger::load(Box::new(store.clone()), "boot").map_err(|error| error.to_string())
 }
 
@@ -135,36 +135,6 @@ fn numbers(ledger: &Ledger) -> Vec<u64> {
     ledger.open().iter().map(|entry| entry.id.0).collect()
 }
 
-/// A store that can be loaded again.
-#[derive(Clone)]
-struct Bytes(Rc<RefCell<Vec<u8>>>);
-
-impl Bytes {
-    fn new(bytes: &[u8]) -> Self {
-        Bytes(Rc::new(RefCell::new(bytes.to_vec())))
-    }
-}
-
-impl LedgerStore for Bytes {
-    fn place(&self) -> String {
-        "in a checker".into()
-    }
-
-    fn load(&mut self) -> Result<Vec<u8>, LedgerError> {
-        Ok(self.0.borrow().clone())
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        self.0.borrow_mut().extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        *self.0.borrow_mut() = bytes.to_vec();
-        Ok(())
-    }
-
-    fn set_aside(&mut self, _lines: &[u8]) -> Result<(), Errno> {
-        unreachable!("nothing here sets damage aside")
-    }
+fn store(bytes: &[u8]) -> MemoryLedger {
+    MemoryLedger { bytes: Rc::new(RefCell::new(bytes.to_vec())), ..MemoryLedger::default() }
 }

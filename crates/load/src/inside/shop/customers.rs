@@ -4,7 +4,7 @@
 //! rightly, has failed; the customer then comes again as somebody else.
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use rustix::buffer::spare_capacity;
@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::time::ClockId;
 
 use super::goods::Product;
-use super::http::take_answer;
+use super::http::{receive, take_answer};
 use super::visitor::{Ask, Visitor};
 use super::{Chance, Failure, Latencies, Plan, Times, now_ns, timespec};
 
@@ -105,22 +105,7 @@ impl Customer {
                 Err(error) => return Err(error),
             }
         }
-        let mut chunk = [0; 16 << 10];
-        loop {
-            match stream.read(&mut chunk) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(got) => {
-                    self.comes.extend_from_slice(chunk.get(..got).unwrap_or_default());
-                    // A stream that gave less than there was room for is empty, epoll(7).
-                    if got < chunk.len() {
-                        return Ok(());
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
-            }
-        }
+        receive(stream, &mut self.comes, &mut [0; 16 << 10])
     }
 }
 

@@ -1,4 +1,5 @@
 //! As much of HTTP/1.1 (RFC 9112) as a shop and its customers say to each other: a head, and a body of a stated length.
+use std::io::{self, ErrorKind, Read};
 
 /// Longest head and longest body that are read, bytes.
 const LONGEST_HEAD: usize = 16 << 10;
@@ -32,6 +33,25 @@ pub(super) struct Answer {
 
 /// What came is no HTTP, or none of ours: why.
 pub(super) type Broken = &'static str;
+
+/// Receives what there is, as much at once as `chunk` holds; the end of the connection is an error.
+pub(super) fn receive(mut from: impl Read, comes: &mut Vec<u8>, chunk: &mut [u8]) -> io::Result<()> {
+    loop {
+        match from.read(chunk) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(got) => {
+                comes.extend_from_slice(chunk.get(..got).unwrap_or_default());
+                // A stream that gave less than there was room for is empty, epoll(7).
+                if got < chunk.len() {
+                    return Ok(());
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
 
 /// Takes the first whole request of what has come.
 pub(super) fn take_request(come: &mut Vec<u8>) -> Result<Option<Request>, Broken> {

@@ -1,6 +1,6 @@
 //! Our own shop's server: HTTP/1.1 on loopback, by some threads that take turns on all connections.
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use rustix::event::EventfdFlags;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::Failure;
-use super::http::take_request;
+use super::http::{receive, take_request};
 use super::pages::{Page, Shop};
 
 /// What epoll tells of: the door, the bell that ends it, or a connection by its number.
@@ -133,7 +133,7 @@ impl Connection {
     fn attend(&mut self, shop: &Shop) -> io::Result<EventFlags> {
         // What was not sent yet goes first: a customer who does not listen is not answered more.
         if self.send()? {
-            self.receive()?;
+            receive(&mut self.stream, &mut self.comes, &mut [0; 8 << 10])?;
             while let Some(request) = take_request(&mut self.comes).map_err(io::Error::other)? {
                 self.closes |= request.closes;
                 self.goes.extend(answer(&shop.answer(&request), self.closes));
@@ -143,24 +143,6 @@ impl Connection {
             true if self.closes => Err(ErrorKind::UnexpectedEof.into()),
             true => Ok(EventFlags::IN),
             false => Ok(EventFlags::OUT),
-        }
-    }
-
-    fn receive(&mut self) -> io::Result<()> {
-        let mut chunk = [0; 8 << 10];
-        loop {
-            match self.stream.read(&mut chunk) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(got) => {
-                    self.comes.extend_from_slice(chunk.get(..got).unwrap_or_default());
-                    if got < chunk.len() {
-                        return Ok(());
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
-            }
         }
     }
 

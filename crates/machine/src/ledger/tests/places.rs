@@ -13,8 +13,8 @@ fn with_address(address: &'static str) -> impl FnMut(&str) -> Result<String, Err
     }
 }
 
-fn turned(path: &str, net_ns: Option<u64>) -> (Ledger, Shared, EntryId) {
-    let store = Shared::default();
+fn turned(path: &str, net_ns: Option<u64>) -> (Ledger, MemoryLedger, EntryId) {
+    let store = MemoryLedger::default();
     let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap().in_network(net_ns);
     let id = ledger.intend(&turn(path, "0", "1", Hold::Set), &mut with_address("02:00:00:00:00:01")).unwrap();
     ledger.done(id, None, Some("1".into()), &mut |_| {}).unwrap();
@@ -22,7 +22,13 @@ fn turned(path: &str, net_ns: Option<u64>) -> (Ledger, Shared, EntryId) {
 }
 
 /// What undoing it from somewhere else comes to, and how often something was done.
-fn undo_from(store: &Shared, id: EntryId, net_ns: Option<u64>, address: &'static str, force: bool) -> (Undone, u32) {
+fn undo_from(
+    store: &MemoryLedger,
+    id: EntryId,
+    net_ns: Option<u64>,
+    address: &'static str,
+    force: bool,
+) -> (Undone, u32) {
     let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap().in_network(net_ns);
     let mut acts = 0;
     let mut act = |_: &Action| {
@@ -42,7 +48,7 @@ fn another_namespace_is_not_touched_and_can_be_let_go() {
         assert_eq!(undo_from(&store, id, Some(4002), "02:00:00:00:00:01", true), (Undone::GivenUp, 0), "{path}");
         let (_, store, id) = turned(path, Some(4001));
         assert_eq!(undo_from(&store, id, Some(4001), "02:00:00:00:00:01", false), (Undone::Undone, 1), "{path}");
-        assert!(store.0.borrow().is_empty());
+        assert!(store.bytes.borrow().is_empty());
     }
     let (_, store, id) = turned("/proc/sys/vm/swappiness", Some(4001));
     assert_eq!(undo_from(&store, id, Some(4002), "", false), (Undone::Undone, 1), "it is the whole machine's");
@@ -71,7 +77,7 @@ fn coalescing_belongs_to_its_namespace_and_its_device() {
     };
     let mut turn = turn("coalesce:eth9/rx-usecs", "3", "1", Hold::Set);
     (turn.action, turn.undo) = (coalesce(1), Some(coalesce(3)));
-    let store = Shared::default();
+    let store = MemoryLedger::default();
     let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap().in_network(Some(4001));
     let id = ledger.intend(&turn, &mut with_address("02:00:00:00:00:01")).unwrap();
     ledger.done(id, None, Some("1".into()), &mut |_| {}).unwrap();
@@ -95,14 +101,17 @@ fn what_another_boot_has_forgotten_is_over_and_what_lasts_is_not() {
 #[test]
 fn an_entry_without_an_origin_reads_as_before() {
     let (_, store, id) = turned("/etc/a", Some(4001));
-    assert!(!String::from_utf8_lossy(&store.0.borrow()).contains("origin"), "what is the same everywhere says nothing");
+    assert!(
+        !String::from_utf8_lossy(&store.bytes.borrow()).contains("origin"),
+        "what is the same everywhere says nothing"
+    );
     let entry = Ledger::load(Box::new(store), "boot1").unwrap().find(id).cloned().unwrap();
     assert_eq!(entry.origin, Origin::default());
 }
 
 #[test]
 fn machines_with_one_ledger_each_see_their_own() {
-    let store = Shared::default();
+    let store = MemoryLedger::default();
     let name = |host: &str| Origin::machine_name(host, "installed together");
     let on = |host: &str, boot: &str| Ledger::load(Box::new(store.clone()), boot).unwrap().on_machine(name(host));
     let mut files: BTreeMap<_, _> = ["/sys/a", "/etc/b"].map(|path| (path.to_owned(), "0".to_owned())).into();
@@ -127,7 +136,7 @@ fn machines_with_one_ledger_each_see_their_own() {
     let mut later = on("one", "boot3");
     assert_eq!(undo(&mut later, &mut files, ids[0], false), Undone::Rebooted);
     assert_eq!(undo(&mut later, &mut files, ids[1], false), Undone::Undone);
-    assert!(store.0.borrow().is_empty());
+    assert!(store.bytes.borrow().is_empty());
 }
 
 #[test]
@@ -147,7 +156,7 @@ fn what_a_dead_owner_held_is_not_written_over_edits_of_a_later_boot() {
         ("600 and more\n", "boot2", long, false),
     ] {
         for acted in [true, false] {
-            let store = Shared::default();
+            let store = MemoryLedger::default();
             let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
             let id = ledger.intend(&held(long, short), &mut nothing).unwrap();
             if acted {

@@ -18,7 +18,6 @@ const LABELS: [&str; 4] = ["baseline", "b", "c", "d"];
 /// read again.
 pub(super) fn day(effects: &[f64], noise_sd: f64, noise: Noise, margin: f64, seed: u64) -> Measured {
     let formula = Formula::new(std::iter::once(0.0).chain(effects.iter().copied()).collect(), noise_sd, noise);
-    let ask = ask(margin);
     let limits = Limits { blocks: 20, warm_up: 0, seed };
     let rules = Rules { margin, ..Rules::default() };
     let table = race_to_verdict(&formula, &rules, &Spending::shared(), limits).unwrap().table;

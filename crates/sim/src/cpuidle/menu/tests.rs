@@ -7,16 +7,7 @@ const TICK: u64 = 4_000 * US;
 
 /// POLL and the states of the Nehalem server: leaving and worth, us.
 fn nehalem() -> Vec<IdleState> {
-    let state = |(name, exit, residency): (&str, u64, u64)| IdleState {
-        name: name.into(),
-        desc: String::new(),
-        exit_ns: exit * US,
-        residency_ns: residency * US,
-        running_ppm: 0,
-        leakage_ppm: 0,
-        polls: name == "POLL",
-    };
-    [("POLL", 0, 0), ("C1", 3, 6), ("C1E", 10, 20), ("C3", 20, 80), ("C6", 200, 800)].map(state).to_vec()
+    crate::cpuidle::tests::states(&[("POLL", 0, 0), ("C1", 3, 6), ("C1E", 10, 20), ("C3", 20, 80), ("C6", 200, 800)])
 }
 
 fn with_ring(us: u64) -> Menu {

@@ -96,14 +96,7 @@ fn limits_may_take_effect_later() {
 
 #[test]
 fn the_clock_follows_the_limits_under_every_governor() {
-    for governor in [
-        Governor::Conservative,
-        Governor::Ondemand,
-        Governor::Userspace,
-        Governor::Powersave,
-        Governor::Performance,
-        Governor::Schedutil,
-    ] {
+    for governor in Governor::ALL.into_iter().filter(|governor| *governor != Governor::Interactive) {
         let mut bench = Bench::new(config(Rules::V6_1, &SRV, 2_000_000, governor));
         write(&mut bench, "max", "1867000").unwrap();
         let lowest = governor == Governor::Powersave;
