@@ -13,5 +13,19 @@ fn main() {
     if is("OPT_LEVEL", "z") && is("DEBUG", "false") && !is_mold {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../agent/without_unwinding.ld");
         println!("cargo::rustc-link-arg-bins=-Wl,-T,{script}");
+        if has_packed_relocations() {
+            println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+        }
     }
+}
+
+/// Whether the C library that is linked in starts a program whose relocations are packed, which saves a twenty-fifth of it: glibc
+/// does from 2.36 on. Of another machine's library nothing is known.
+fn has_packed_relocations() -> bool {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let version = std::process::Command::new("getconf").arg("GNU_LIBC_VERSION").output();
+    let text = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let mut numbers = text.trim().trim_start_matches("glibc ").split('.').map(|number| number.parse().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    variable("HOST") == variable("TARGET") && variable("CARGO_CFG_TARGET_ENV") == "gnu" && version >= (2, 36)
 }
