@@ -20,7 +20,7 @@ fn tried(check: &Check, evidence: &Evidence) -> Answer {
 }
 
 fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
-    let apart = |of: [&str; 2], metric: &String, margin| run.apart(of, std::slice::from_ref(metric), margin);
+    let apart = |of: [&str; 2], metric: &String, margin| run.apart(of, std::slice::from_ref(metric), margin, 1.0);
     Some(match check {
         Check::Alike { metric, settings, within, deviates_within, .. } => {
             let (first, others) = settings.split_first()?;
@@ -91,14 +91,22 @@ fn compared(check: &Check, run: &Observed) -> Option<Answer> {
     let Check::Above { metrics, setting, others, below, at_least, deviates_at_least, or_tied, .. } = check else {
         return None;
     };
-    let against = |metrics: &[String], other: &String| {
-        let found = run.apart([setting, other], metrics, None)?;
+    let against = |metrics: &[String], other: &String, choices| {
+        let found = run.apart([setting, other], metrics, None, choices)?;
         Some(if *below { found.negated() } else { found })
     };
-    let of = |metrics: &[String]| others.iter().map(|other| against(metrics, other)).collect::<Option<Vec<_>>>();
-    let by_metric = metrics.iter().map(|metric| of(std::slice::from_ref(metric))).collect::<Option<Vec<_>>>()?;
-    let overall = of(metrics)?;
+    let of = |metrics: &[String], choices: f64| {
+        others.iter().map(|other| against(metrics, other, choices)).collect::<Option<Vec<_>>>()
+    };
+    let by_metric = metrics.iter().map(|metric| of(std::slice::from_ref(metric), 1.0)).collect::<Option<Vec<_>>>()?;
     let least = at_least.unwrap_or(metrics.len());
+    // Where all are asked for and not all are above, those that are by the mean are one of so many choices of as many.
+    let above_by_mean = by_metric.iter().zip(metrics).filter(|(apart, _)| apart.iter().all(|it| it.change > 0.0));
+    let counted: Vec<String> = above_by_mean.map(|(_, metric)| metric.clone()).collect();
+    let overall = match counted.len() {
+        count if least == metrics.len() && count > 0 => of(&counted, choices(metrics.len(), count))?,
+        _ => of(metrics, 1.0)?,
+    };
     let limits = Limits { least, deviates: deviates_at_least.unwrap_or(least), or_tied: *or_tied };
     Some(above(metrics, (&by_metric, &overall), setting, (others, *below), limits))
 }
@@ -125,8 +133,13 @@ struct Limits {
     or_tied: bool,
 }
 
+/// In how many ways some of several are chosen.
+fn choices(of: usize, chosen: usize) -> f64 {
+    (0..chosen).map(|at| (of - at) as f64 / (at + 1) as f64).product()
+}
+
 /// In how many metrics a setting is above all others. Of all metrics each is to be shown; of some of them so many are to be by
-/// the mean, and their geometric mean is to be shown.
+/// the mean, and a geometric mean is to be shown: of all, and for a deviation where all are asked for, of those that are above.
 fn above(
     metrics: &[String],
     (by_metric, overall): (&[Vec<Apart>], &[Apart]),
@@ -142,21 +155,13 @@ fn above(
     let not_above = if or_tied { surely_not.clone() } else { missed(&|apart| apart.change <= 0.0) };
     let (count, most) = (metrics.len() - not_above.len(), metrics.len() - surely_not.len());
     let all = least == metrics.len();
-    let shown = match (or_tied, all) {
-        (true, _) => count,
-        (false, true) => metrics.len() - missed(&|apart| !apart.is_above()).len(),
-        (false, false) => {
-            if overall.iter().all(Apart::is_above) {
-                count
-            } else {
-                0
-            }
-        }
-    };
+    let proven = if or_tied { count } else { metrics.len() - missed(&|apart| !apart.is_above()).len() };
+    let together = or_tied || overall.iter().all(Apart::is_above);
+    let shown = if all { proven } else { count };
     let holds = match shown {
-        shown if shown >= least => Holds::Yes,
+        shown if shown >= least && (all || together) => Holds::Yes,
         // Whatever the others are, it is no contradiction.
-        shown if shown >= deviates => Holds::Deviates,
+        _ if count >= deviates && deviates < least && together => Holds::Deviates,
         _ if most >= deviates => Holds::Tie,
         _ => Holds::No,
     };
@@ -407,6 +412,11 @@ mod tests {
         assert_eq!(holds("", &level(11.0), [TENS, TENS, TENS]), Holds::No);
         assert_eq!(holds("", "is = 'at_least'\nsetting = 'b'\nvalue = 10.5", [TENS, TENS, TENS]), Holds::No);
         assert_eq!(holds("", "is = 'at_least'\nsetting = 'd'\nvalue = 10.5", [TENS, TENS, TENS]), Holds::NotTried);
+    }
+
+    #[test]
+    fn a_choice_of_some_levels_has_its_share_of_the_error_rate() {
+        assert_eq!([choices(3, 2), choices(10, 6), choices(4, 4), choices(4, 1)], [3.0, 210.0, 1.0, 4.0]);
     }
 
     #[test]

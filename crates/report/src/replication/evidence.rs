@@ -93,13 +93,15 @@ impl Observed {
     }
 
     /// The first setting against the second, judged as `compare` judges two settings of an experiment; `margin` is that of
-    /// "same", absent = the plan's. Of several metrics their geometric mean is judged. None where they were not measured.
+    /// "same", absent = the plan's. Of several metrics their geometric mean is judged; where those were chosen by what was measured,
+    /// `choices` of them share the error rate. None where they were not measured.
     #[must_use]
-    pub fn apart(&self, of: [&str; 2], metrics: &[String], margin: Option<f64>) -> Option<Apart> {
+    pub fn apart(&self, of: [&str; 2], metrics: &[String], margin: Option<f64>, choices: f64) -> Option<Apart> {
         let (measured, metric) = self.over(metrics)?;
         let [setting, against] = of.map(|name| measured.setting(name).ok());
         let (setting, against) = (setting?, against?);
-        let ask = Ask { metrics: vec![metric.clone()], margin, alpha: None, mean: None };
+        let alpha = measured.rules.map(|(_, alpha)| alpha / choices);
+        let ask = Ask { metrics: vec![metric.clone()], margin, alpha, mean: None };
         let row = within(&measured, against, &[setting], &ask).ok()?.rows.into_iter().next()?;
         let level = measured.mean_of(against, &metric.name)?;
         let relative = |change: f64| if row.absolute { change / level.abs() } else { change };
