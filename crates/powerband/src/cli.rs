@@ -5,18 +5,22 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use powerband_record::CpuList;
 
+mod change;
 mod command;
 mod examples;
 mod judged;
 mod look;
 mod noise;
+mod sim;
 mod stored;
 
+pub(crate) use change::{Set, Undo, With};
 pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
 pub(crate) use judged::Judged;
 pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
 pub(crate) use noise::{Calibrate, Compare};
+pub(crate) use sim::{MountLoad, Sim, SimVerb};
 pub(crate) use stored::{Export, Format, Report, Show};
 
 /// Find the settings at which a Linux machine does its work best, by measuring
@@ -176,51 +180,6 @@ pub(crate) enum Verb {
     Completions(Completions),
     /// Print a manual page
     Man(Man),
-}
-
-/// `set`.
-#[derive(Args, Debug)]
-pub(crate) struct Set {
-    /// Knobs and values, e.g. governor=userspace freq=1867MHz
-    #[arg(required = true, value_name = "KNOB[@TARGET]=VALUE")]
-    pub(crate) settings: Vec<String>,
-    /// Restore the old values unless `powerband confirm` follows within this time, e.g. 60s
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = COMMON)]
-    pub(crate) confirm_within: Option<String>,
-    /// Print what would be changed, in order, and change nothing
-    #[arg(long, help_heading = COMMON)]
-    pub(crate) dry_run: bool,
-}
-
-/// `undo`.
-#[derive(Args, Debug)]
-pub(crate) struct Undo {
-    /// Undo every step, not only the last
-    #[arg(long, help_heading = COMMON)]
-    pub(crate) all: bool,
-    /// List what can be undone, and change nothing
-    #[arg(long, help_heading = COMMON)]
-    pub(crate) list: bool,
-    /// Restore only what an interrupted powerband left changed; keep what `set` changed
-    #[arg(long, help_heading = COMMON, conflicts_with_all = ["all", "list"])]
-    pub(crate) left: bool,
-    /// Restore also values that another program has changed since; forget what cannot be reached from here
-    #[arg(long, help_heading = COMMON)]
-    pub(crate) force: bool,
-}
-
-/// `with`.
-#[derive(Args, Debug)]
-pub(crate) struct With {
-    /// Knobs and values, e.g. governor=performance
-    #[arg(required = true, value_name = "KNOB[@TARGET]=VALUE")]
-    pub(crate) settings: Vec<String>,
-    /// Under sudo: run the command as root (default: as the user who called sudo)
-    #[arg(long, help_heading = COMMON)]
-    pub(crate) as_root: bool,
-    /// Command to run
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
 }
 
 /// How to measure: what every verb that runs trials shares.
@@ -488,69 +447,6 @@ pub(crate) struct Resume {
     /// Show no progress on the terminal
     #[arg(short, long, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
-}
-
-/// `sim`.
-#[derive(Args, Debug)]
-pub(crate) struct Sim {
-    /// What to do with them.
-    #[command(subcommand)]
-    pub(crate) verb: SimVerb,
-}
-
-/// Verbs of `sim`.
-#[derive(Subcommand, Debug)]
-pub(crate) enum SimVerb {
-    /// List the simulated machines
-    List,
-    /// Show one: its CPUs, frequencies, power, noise, and what it cannot do
-    Show {
-        /// Name of the machine
-        name: String,
-    },
-    /// Mount its /sys/devices/system/cpu on a folder, for any program to read and write, until Ctrl-C
-    Mount {
-        /// Name of the machine
-        name: String,
-        /// Empty folder to mount on
-        #[arg(value_name = "DIR")]
-        folder: PathBuf,
-        /// Mount all of its files: /sys/devices/system/cpu and node, /proc/cpuinfo, /proc/stat, ...
-        #[arg(long, help_heading = COMMON)]
-        root: bool,
-        /// What the machine runs meanwhile
-        #[arg(long, value_name = "NAME", default_value = "idle", help_heading = COMMON)]
-        load: MountLoad,
-    },
-    /// Run a command that sees the simulated machine's CPUs in place of this machine's
-    ///
-    /// The command runs in a mount namespace of its own, in which /sys/devices/system, /sys/bus/cpu/devices,
-    /// /sys/class/powercap, /dev/cpu, /proc/cpuinfo and /proc/stat are those of the simulated machine; all else, such as
-    /// /proc/sys, is still this machine's. It also has a PID namespace of its own: what it started ends when it ends. Its exit code is
-    /// passed on. SYSTEMD_DEVICE_VERIFY_SYSFS=0 is set for it, without which programs that use libudev (TuneD) find no
-    /// CPUs, and HWLOC_COMPONENTS and HWLOC_ALLOW, without which lstopo also asks this machine's processor.
-    /// Example: powerband sim enter laptop -- lscpu
-    Enter {
-        /// Name of the machine
-        name: String,
-        /// What the machine runs meanwhile
-        #[arg(long, value_name = "NAME", default_value = "idle", help_heading = COMMON)]
-        load: MountLoad,
-        /// Command to run
-        #[arg(last = true, required = true, value_name = "COMMAND")]
-        command: Vec<String>,
-    },
-}
-
-/// What a mounted machine does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MountLoad {
-    /// Nothing
-    Idle,
-    /// One CPU counts
-    Counter,
-    /// A rank for each CPU counts primes; some seconds, and the machine rests again
-    Primes,
 }
 
 /// `replicate`.
