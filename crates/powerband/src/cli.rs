@@ -9,6 +9,7 @@ mod change;
 mod command;
 mod examples;
 mod judged;
+mod keep;
 mod look;
 mod noise;
 mod sim;
@@ -18,6 +19,7 @@ pub(crate) use change::{Set, Undo, With};
 pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
 pub(crate) use judged::Judged;
+pub(crate) use keep::{Keep, Unkeep};
 pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
 pub(crate) use noise::{Calibrate, Compare};
 pub(crate) use sim::{MountLoad, Sim, SimVerb};
@@ -144,12 +146,18 @@ pub(crate) enum Verb {
     Watch(Watch),
     /// Set knobs, until `undo`
     Set(Set),
-    /// Confirm a change made with `set --confirm-within`
+    /// Confirm a change made with `set --confirm-within` or `keep --until-confirmed`
     Confirm,
     /// Undo what `set` changed, the last step first
     Undo(Undo),
     /// Set knobs while one command runs, then restore them
     With(With),
+    /// Keep settings, or the result of an experiment, over reboots
+    Keep(Keep),
+    /// Remove what `keep` wrote
+    Unkeep(Unkeep),
+    /// Check that the kept settings are in force, and say what changed them if not
+    Check,
     /// Compare settings by measuring
     Try(Box<Try>),
     /// Find the best of many settings, e.g. the lowest power within a latency limit

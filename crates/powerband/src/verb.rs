@@ -2,6 +2,7 @@
 pub(crate) mod agent;
 pub(crate) mod calibrate;
 pub(crate) mod capture;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod confirm;
@@ -9,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod info;
+pub(crate) mod keep;
 pub(crate) mod knobs;
 pub(crate) mod list;
 pub(crate) mod man;

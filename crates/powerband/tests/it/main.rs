@@ -37,6 +37,7 @@ mod hostile;
 mod interrupted;
 mod journals;
 mod kconfig;
+mod kept;
 mod killed;
 mod leavings;
 mod left_running;
