@@ -53,6 +53,8 @@ const PACKAGES: [(&str, &str); 42] = [
     ("node", "nodejs"),
     ("npm", "npm"),
     ("chromium", "chromium"),
+    ("mmdebstrap", "mmdebstrap"),
+    ("systemd-nspawn", "systemd-container"),
 ];
 
 /// Packages that are on their way.

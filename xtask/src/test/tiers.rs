@@ -77,9 +77,20 @@ impl Tier {
                 "tuned",
                 "psutil.py",
             ],
-            Tier::Services => {
-                &["cc", "make", "apache2", "libphp.so", "mysqli.so", "mariadbd", "unshare", "node", "npm", "chromium"]
-            }
+            Tier::Services => &[
+                "cc",
+                "make",
+                "apache2",
+                "libphp.so",
+                "mysqli.so",
+                "mariadbd",
+                "unshare",
+                "node",
+                "npm",
+                "chromium",
+                "mmdebstrap",
+                "systemd-nspawn",
+            ],
             Tier::Guest => {
                 &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip", "iperf3", "nuttcp"]
             }

@@ -5,7 +5,7 @@ use powerband_record::KnobRef;
 use serde::Serialize;
 
 use super::manifest::{KeptSetting, Manifest, crc32};
-use crate::finding::Standing;
+use crate::finding::{Phase, Standing};
 use crate::{Finding, why};
 
 /// A kept knob at a site, compared with what reads there.
@@ -73,7 +73,12 @@ fn culprit(machine: &mut dyn Look, open: &[OpenEntry], setting: &KeptSetting, re
         named.zip(reads).is_some_and(|(named, reads)| named.knob.same(&Value::Text(value.clone()), reads))
     };
     let sets = |it: &&Finding| it.counts() && it.sites.contains(&setting.site) && it.values.iter().any(same);
-    let explains = found.findings.iter().rev().find(|it| it.explains || sets(it));
+    let late = |it: &&Finding| it.explains || it.phase >= Phase::Services && sets(it);
+    let explains = found.findings.iter().rev().find(late);
+    let is_default = explains.is_none() && found.findings.iter().any(|it| it.phase <= Phase::Driver && sets(&it));
+    if is_default {
+        return format!("that is the kernel's own default: {} has not set it here, or something else did by hand", setting.by);
+    }
     let may = || {
         found
             .findings

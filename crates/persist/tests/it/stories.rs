@@ -84,7 +84,9 @@ fn now(world: &mut SimWorld) -> BTreeMap<&'static str, Option<String>> {
 /// Which of the states the files are in; none where they are in between.
 fn state(world: &mut SimWorld) -> Option<usize> {
     let now = now(world);
-    states().iter().position(|state| state.iter().all(|(path, text)| now[path].as_deref().map(str::trim_end) == text.map(str::trim_end)))
+    states().iter().position(|state| {
+        state.iter().all(|(path, text)| now[path].as_deref().map(str::trim_end) == text.map(str::trim_end))
+    })
 }
 
 /// Something strikes within the next steps.

@@ -72,6 +72,10 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
     }
     let names = rig::names(shared);
     let mut told = set::turn(&mut rig, &asked.setting, shared, false)?;
+    if let Some(sentence) = not_taken(&told) {
+        put_back(rig.world(), &told.applied, &names)?;
+        return Err(Failure::new(Exit::Unsupported, sentence));
+    }
     let mut machines = Vec::new();
     for at in 0..told.applied.len() {
         let side = told.applied[at].0;
@@ -104,6 +108,12 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
     lines.push("compare with `powerband check`; remove with `powerband unkeep`".to_owned());
     output::print(&lines.join("\n"));
     Ok(Exit::Fine as u8)
+}
+
+/// Why what was set is not worth keeping: another value came of it, and would at each boot.
+fn not_taken(told: &set::Told) -> Option<String> {
+    let inexact = told.applied.iter().flat_map(|(_, applied)| applied.inexact()).next()?;
+    Some(format!("nothing is kept and everything was restored: {}; keep a value that is taken", inexact.words()))
 }
 
 /// The setting of the words, or the one that an experiment recommends.
@@ -289,6 +299,9 @@ pub(crate) fn remove(shared: &Shared, args: &Unkeep) -> Answer {
         found |= !entries.is_empty();
         restored.extend(restore(machine, &entries, args.force));
     }
+    // A file that somebody has changed holds up what is below it, and is told of once.
+    let left: Vec<String> = restored.foreign.iter().map(|foreign| foreign.site.clone()).collect();
+    restored.failed.retain(|failed| !left.contains(&failed.site));
     rig::check_lost(rig.world())?;
     if shared.json {
         output::print_document(&undo::TakenBack::of(&restored))?;

@@ -5,6 +5,13 @@ use crate::keep::{MANIFEST, Origin};
 /// The unit.
 pub(crate) const UNIT: &str = "/etc/systemd/system/powerband-keep.service";
 
+/// What starts it a second time.
+const TIMER: &str = "/etc/systemd/system/powerband-keep.timer";
+
+/// How long after the first time, s: some daemons (TuneD, power-profiles-daemon) set a governor a moment after they have told systemd
+/// that they are started.
+const AGAIN_S: u32 = 10;
+
 /// What starts it at boot: a drop-in and no link, so that it is one file like the others.
 pub(crate) const PULLS_IN: &str = "/etc/systemd/system/multi-user.target.d/powerband-keep.conf";
 
@@ -50,11 +57,14 @@ pub(super) fn write(machine: &mut Overlay<'_>, wants: &[Want], origin: &Origin) 
         }
     }
     let after = AFTER.map(|name| format!("{name}.service")).join(" ");
-    let body = format!(
-        "[Unit]\nDescription=Settings kept by powerband\nConditionPathExists={MANIFEST}\nAfter={after}\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n{starts}"
+    let unit = format!(
+        "[Unit]\nDescription=Settings kept by powerband\nConditionPathExists={MANIFEST}\nAfter={after}\n\n\
+         [Service]\nType=oneshot\n{starts}"
     );
-    let pulls_in = "[Unit]\nWants=powerband-keep.service\n";
-    Some(vec![(UNIT.to_owned(), own(origin, &body)), (PULLS_IN.to_owned(), own(origin, pulls_in))])
+    let timer = format!("[Unit]\nDescription=Settings kept by powerband, again\n\n[Timer]\nOnActiveSec={AGAIN_S}s\nAccuracySec=1s\n");
+    let pulls_in = "[Unit]\nWants=powerband-keep.service powerband-keep.timer\n";
+    let texts = [(UNIT, unit.as_str()), (TIMER, &timer), (PULLS_IN, pulls_in)];
+    Some(texts.into_iter().map(|(path, body)| (path.to_owned(), own(origin, body))).collect())
 }
 
 fn start(command: &str) -> String {
