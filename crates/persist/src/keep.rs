@@ -196,7 +196,7 @@ fn choose(overlay: &mut Overlay<'_>, all: &[Want], origin: &Origin) -> Result<Ch
     for knob in knobs {
         let wants: Vec<Want> = all.iter().filter(|want| want.knob == knob).cloned().collect();
         let before = overlay.clone_files();
-        let mut loses: Option<Finding> = None;
+        let mut loses: Option<Box<Finding>> = None;
         let mut owners: Vec<&'static Place> = Vec::new();
         let mut paths: Vec<String> = Vec::new();
         for place in place::PLACES.iter().filter(|place| place.is_owner) {
@@ -238,7 +238,7 @@ fn choose(overlay: &mut Overlay<'_>, all: &[Want], origin: &Origin) -> Result<Ch
     Ok(chosen)
 }
 
-fn unkeepable(want: &Want, loses: Option<Finding>) -> KeepError {
+fn unkeepable(want: &Want, loses: Option<Box<Finding>>) -> KeepError {
     let knob = want.knob.clone();
     match loses {
         Some(winner) => KeepError::Overridden {
@@ -255,7 +255,7 @@ fn unkeepable(want: &Want, loses: Option<Finding>) -> KeepError {
 }
 
 /// Whether what a place writes is in force after the boot of the machine that `overlay` shows; else what is, where that is known.
-fn in_force(overlay: &mut Overlay<'_>, wants: &[Want], paths: &[String]) -> Result<(), Option<Finding>> {
+fn in_force(overlay: &mut Overlay<'_>, wants: &[Want], paths: &[String]) -> Result<(), Option<Box<Finding>>> {
     let Ok(named) = resolve_here(&wants[0].knob, &[], overlay) else { return Err(None) };
     let Ok(sites) = named.knob.sites(&named.name, overlay, &Selection::everywhere()) else { return Err(None) };
     let target = Target::new(named, sites.sites, overlay);
@@ -267,14 +267,14 @@ fn in_force(overlay: &mut Overlay<'_>, wants: &[Want], paths: &[String]) -> Resu
         let Some(last) = acting.last() else { return Err(None) };
         let agrees = |finding: &Finding| finding.values.len() == 1 && finding.values[0] == want.value;
         if !paths.contains(&last.path) || !agrees(last) {
-            return Err(Some((*last).clone()));
+            return Err(Some(Box::new((*last).clone())));
         }
         // Services that systemd starts side by side may end in any order.
         let together = |phase: Phase| matches!(phase, Phase::Services | Phase::Daemons);
         let rival =
             acting.iter().find(|finding| together(finding.phase) && !agrees(finding) && last.phase <= Phase::Daemons);
         if let Some(rival) = rival.filter(|_| side_by_side && together(last.phase)) {
-            return Err(Some((*rival).clone()));
+            return Err(Some(Box::new((*rival).clone())));
         }
         let unsure = findings.iter().find(|finding| {
             matches!(finding.standing, Standing::Unsure { .. })
@@ -283,7 +283,7 @@ fn in_force(overlay: &mut Overlay<'_>, wants: &[Want], paths: &[String]) -> Resu
                 && finding.phase > last.phase
         });
         if let Some(rival) = unsure {
-            return Err(Some(rival.clone()));
+            return Err(Some(Box::new(rival.clone())));
         }
     }
     Ok(())

@@ -77,7 +77,10 @@ fn culprit(machine: &mut dyn Look, open: &[OpenEntry], setting: &KeptSetting, re
     let explains = found.findings.iter().rev().find(late);
     let is_default = explains.is_none() && found.findings.iter().any(|it| it.phase <= Phase::Driver && sets(&it));
     if is_default {
-        return format!("that is the kernel's own default: {} has not set it here, or something else did by hand", setting.by);
+        return format!(
+            "that is the kernel's own default: {} has not set it here, or something else did by hand",
+            setting.by
+        );
     }
     let may = || {
         found

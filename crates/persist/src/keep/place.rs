@@ -192,7 +192,7 @@ fn with_key(text: &str, name: &str, value: &str) -> String {
         Some(key) => {
             let length = joined(text).iter().find(|(number, _)| *number == key.line).map_or(1, |(number, _)| {
                 let next = joined(text).into_iter().map(|(number, _)| number).find(|other| other > number);
-                next.map_or_else(|| text.lines().count() + 1, |next| next) - number
+                next.unwrap_or_else(|| text.lines().count() + 1) - number
             });
             let mut lines: Vec<&str> = text.lines().collect();
             lines.splice(key.line - 1..key.line - 1 + length, [line.as_str()]);

@@ -1,6 +1,6 @@
 //! Kept settings over real boots: systemd in containers over a Debian tree that is fetched once into the target folder, with the daemons
 //! people run, and a simulated machine in place of the CPUs. A sweep (`POWERBAND_SWEEP=1`) tries all pairs of ten that may set a governor.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed, and says why")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
 #[expect(dead_code, reason = "it belongs to `it`, and little of it is needed here")]
 #[path = "../it/desk.rs"]
 mod desk;

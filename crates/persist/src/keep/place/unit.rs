@@ -61,7 +61,9 @@ pub(super) fn write(machine: &mut Overlay<'_>, wants: &[Want], origin: &Origin) 
         "[Unit]\nDescription=Settings kept by powerband\nConditionPathExists={MANIFEST}\nAfter={after}\n\n\
          [Service]\nType=oneshot\n{starts}"
     );
-    let timer = format!("[Unit]\nDescription=Settings kept by powerband, again\n\n[Timer]\nOnActiveSec={AGAIN_S}s\nAccuracySec=1s\n");
+    let timer = format!(
+        "[Unit]\nDescription=Settings kept by powerband, again\n\n[Timer]\nOnActiveSec={AGAIN_S}s\nAccuracySec=1s\n"
+    );
     let pulls_in = "[Unit]\nWants=powerband-keep.service powerband-keep.timer\n";
     let texts = [(UNIT, unit.as_str()), (TIMER, &timer), (PULLS_IN, pulls_in)];
     Some(texts.into_iter().map(|(path, body)| (path.to_owned(), own(origin, body))).collect())
