@@ -51,6 +51,16 @@ impl<'m> Scene<'m> {
         &self.findings
     }
 
+    /// Leaves of the findings from a number on only sites that are network devices of this address.
+    pub(crate) fn narrow(&mut self, from: usize, address: &str) {
+        for finding in self.findings.iter_mut().skip(from) {
+            finding.sites.retain(|site| {
+                let found = self.machine.read(&format!("/sys/class/net/{site}/address"));
+                found.is_ok_and(|found| found.trim().eq_ignore_ascii_case(address))
+            });
+        }
+    }
+
     /// What starts services.
     pub(crate) fn services(&self) -> &Services {
         &self.services

@@ -16,7 +16,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         let keys = with_drop_ins(scene.machine(), &path);
         let mut standings: Vec<(String, Standing)> = Vec::new();
         for device in free.clone() {
-            match fits(scene.machine(), &keys, &device) {
+            match applies(scene.machine(), &path, &keys, &device) {
                 Some(true) => standings.push((device, Standing::Acts)),
                 Some(false) => {}
                 None => {
@@ -55,7 +55,7 @@ fn with_drop_ins(machine: &mut dyn Look, path: &str) -> Vec<(String, Key)> {
 pub(crate) fn file_of(machine: &mut dyn Look, device: &str) -> Option<String> {
     for path in shelved(machine, "systemd/network", ".link") {
         let keys = with_drop_ins(machine, &path);
-        if fits(machine, &keys, device)? {
+        if applies(machine, &path, &keys, device)? {
             return Some(path);
         }
     }
@@ -121,6 +121,22 @@ fn time_us(text: &str) -> Option<u64> {
         _ => return None,
     };
     number.checked_mul(unit)
+}
+
+/// Whether udev applies a file to a device that no earlier one was for: as its database has it, or else as the file says.
+fn applies(machine: &mut dyn Look, path: &str, keys: &[(String, Key)], device: &str) -> Option<bool> {
+    match property(machine, device, "ID_NET_LINK_FILE") {
+        Some(applied) => Some(applied.rsplit('/').next() == path.rsplit('/').next()),
+        None => fits(machine, keys, device),
+    }
+}
+
+/// What udev's database has of a device, by the name of a property.
+fn property(machine: &mut dyn Look, device: &str, name: &str) -> Option<String> {
+    let index = machine.read(&format!("/sys/class/net/{device}/ifindex")).ok()?;
+    let known = machine.read(&format!("/run/udev/data/n{}", index.trim())).ok()?;
+    let prefix = format!("E:{name}=");
+    known.lines().find_map(|line| line.strip_prefix(prefix.as_str()).map(str::to_owned))
 }
 
 /// Whether a file is for a device; `None` when it asks what cannot be told from here.

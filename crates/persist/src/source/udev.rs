@@ -34,7 +34,11 @@ fn rule(scene: &mut Scene<'_>, path: &str, number: usize, line: &str) {
             (Some(attribute), _) => scene.target.at_attribute(attribute, matched("KERNEL")),
             (_, Some(key)) => scene.target.at_path(&sysctl_path(key)),
             _ if pair.key == "RUN" || pair.key == "RUN{program}" => {
+                let before = scene.findings().len();
                 scene.command(&finding, &filled_in(&pair.value));
+                if let Some(address) = matched("ATTR{address}") {
+                    scene.narrow(before, address);
+                }
                 continue;
             }
             _ => continue,

@@ -151,8 +151,30 @@ fn a_card_keeps_its_name() {
         .file("/proc/cmdline", "quiet\n")
         .file("/proc/net/dev", "a|b\nc|d\n eth0: 0\n eth1: 0\n")
         .file(link, "[Match]\nOriginalName=*\n");
-    let mut two = card(card(two, "eth0"), "eth1").systemd(&[]);
-    assert_eq!(by(&mut two, "rx-usecs@eth1=30"), "powerband-keep.service");
+    let mut two = card(card(two, "eth0"), "eth1")
+        .file("/sys/class/net/eth1/address", "02:00:00:00:00:02\n")
+        .file("/usr/lib/udev/rules.d/x.rules", "")
+        .file("/usr/sbin/ethtool", "")
+        .systemd(&[]);
+    two.kept("rx-usecs@eth1=30");
+    let rule = "ACTION==\"add\", SUBSYSTEM==\"net\", DRIVERS==\"?*\", ATTR{address}==\"02:00:00:00:00:02\", \
+                RUN+=\"/usr/sbin/ethtool -C $name rx-usecs 30\"\n";
+    assert!(two.text("/etc/udev/rules.d/99-zz-powerband.rules").ends_with(rule));
+    assert_eq!(two.why("rx-usecs@eth1").sentence, "udev (when a device of net says add) sets 30; it reads 30 now");
+    assert!(two.why("rx-usecs@eth0").sentence.starts_with("nothing found here sets 30"));
+    // udev knows better than its files which one it has applied: a file that cannot be judged is none that is applied.
+    let usb = "[Match]\nPath=*-usb-*\n[Link]\nNamePolicy=mac\n";
+    let unsure = |tree: Tree| tree.file("/usr/lib/systemd/network/73-usb.link", usb);
+    let link = |tree: Tree| {
+        unsure(card(tree, "eth0").systemd(&[]))
+            .file("/proc/cmdline", "quiet\n")
+            .file("/proc/net/dev", "a|b\nc|d\n eth0: 0\n")
+            .file(link, "[Match]\nOriginalName=*\n")
+            .file("/sys/class/net/eth0/ifindex", "2\n")
+    };
+    assert!(matches!(link(empty()).keeping("rx-usecs=30"), Err(KeepError::NoPlace { .. })));
+    let database = format!("I:1\nE:ID_NET_LINK_FILE={}\n", "/usr/lib/systemd/network/99-default.link");
+    assert_eq!(by(&mut link(empty()).file("/run/udev/data/n2", &database), "rx-usecs=30"), "udev (a .link file)");
 }
 
 #[test]

@@ -42,14 +42,11 @@ fn near(world: &mut SimWorld) -> &mut dyn Machine {
 fn keep(world: &mut SimWorld, keeping: &Keeping) -> bool {
     let mut entries: Vec<EntryId> = Vec::new();
     for turn in keeping.turns() {
-        match near(world).act(&turn) {
-            Ok(acted) => {
-                entries.push(acted.entry);
-                if acted.errno.is_none() {
-                    continue;
-                }
+        if let Ok(acted) = near(world).act(&turn) {
+            entries.push(acted.entry);
+            if acted.errno.is_none() {
+                continue;
             }
-            Err(_) => {}
         }
         restore(near(world), &entries, false);
         return false;

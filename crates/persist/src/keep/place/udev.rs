@@ -4,6 +4,7 @@ use powerband_machine::Look;
 
 use super::{Overlay, Texts, Want, own};
 use crate::keep::Origin;
+use crate::keep::manifest::Set;
 
 const PATH: &str = "/etc/udev/rules.d/99-zz-powerband.rules";
 
@@ -12,8 +13,30 @@ pub(super) fn write(machine: &mut Overlay<'_>, wants: &[Want], origin: &Origin) 
     if !has_udev {
         return None;
     }
-    let body = wants.iter().map(rule).collect::<Option<String>>()?;
+    let rules = wants.iter().map(|want| match &want.set {
+        Set::Write { .. } => rule(want),
+        Set::Coalesce { device, .. } => card(machine, want, device),
+    });
+    let body = rules.collect::<Option<String>>()?;
     Some(vec![(PATH.to_owned(), own(origin, &body))])
+}
+
+/// Where ethtool lies on a machine that has it.
+const ETHTOOL: [&str; 2] = ["/usr/sbin/ethtool", "/sbin/ethtool"];
+
+/// A card by its address, whatever it is called by then; what lies on it may have the same address, but no driver.
+fn card(machine: &mut Overlay<'_>, want: &Want, device: &str) -> Option<String> {
+    let address = machine.read(&format!("/sys/class/net/{device}/address")).ok()?;
+    let ethtool = ETHTOOL.iter().find(|path| {
+        let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+        machine.list(folder).is_ok_and(|entries| entries.iter().any(|entry| entry.name == name))
+    })?;
+    let set = want.command()?;
+    let options = set.strip_prefix(&format!("ethtool -C {device} "))?;
+    let address = address.trim();
+    Some(format!(
+        "ACTION==\"add\", SUBSYSTEM==\"net\", DRIVERS==\"?*\", ATTR{{address}}==\"{address}\", RUN+=\"{ethtool} -C $name {options}\"\n"
+    ))
 }
 
 fn rule(want: &Want) -> Option<String> {

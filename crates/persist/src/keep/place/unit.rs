@@ -1,5 +1,6 @@
 //! A unit of systemd that writes the files itself, after every service known to write them. It needs no powerband to run.
 use super::{Overlay, Texts, Want, by_knob, everywhere, has_systemd, own};
+use crate::keep::manifest::Set;
 use crate::keep::{MANIFEST, Origin};
 
 /// The unit.
@@ -42,6 +43,10 @@ const MOST_POLICIES: usize = 4;
 
 pub(super) fn write(machine: &mut Overlay<'_>, wants: &[Want], origin: &Origin) -> Option<Texts> {
     if !has_systemd(machine) {
+        return None;
+    }
+    // A card may appear after any service has started.
+    if wants.iter().any(|want| matches!(want.set, Set::Coalesce { .. })) {
         return None;
     }
     let mut starts = String::new();
