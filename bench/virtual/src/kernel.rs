@@ -81,8 +81,15 @@ impl Kernel {
         self.image.file_name()?.to_str()?.strip_prefix("vmlinuz-")
     }
 
+    /// The folder of its modules, `lib/modules/RELEASE`; none where everything is built in.
+    #[must_use]
+    pub fn modules_folder(&self) -> Option<&Path> {
+        self.modules.as_deref()
+    }
+
     /// The file the emulator boots.
-    pub(crate) fn image(&self) -> &Path {
+    #[must_use]
+    pub fn image(&self) -> &Path {
         &self.image
     }
 

@@ -91,9 +91,18 @@ impl Tier {
                 "mmdebstrap",
                 "systemd-nspawn",
             ],
-            Tier::Guest => {
-                &["cc", "make", "qemu-system-x86_64", "iasl", "busybox", "mke2fs", "strip", "iperf3", "nuttcp"]
-            }
+            Tier::Guest => &[
+                "cc",
+                "make",
+                "qemu-system-x86_64",
+                "iasl",
+                "busybox",
+                "mke2fs",
+                "strip",
+                "iperf3",
+                "nuttcp",
+                "mmdebstrap",
+            ],
         }
     }
 

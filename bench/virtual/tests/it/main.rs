@@ -9,6 +9,7 @@ mod arriving;
 mod board;
 mod built;
 mod cable;
+mod carded;
 mod counted;
 mod cut;
 mod desk;
