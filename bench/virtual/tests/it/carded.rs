@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bench_virtual::{Kernel, powerband};
+use powerband_bench_virtual::{Kernel, powerband};
 
 const PACKAGES: &str = "--include=systemd,systemd-sysv,udev,ethtool,kmod,iproute2";
 
