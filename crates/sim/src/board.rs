@@ -135,12 +135,15 @@ pub(crate) struct Board {
     /// Idle states, where the machine has any to choose from.
     pub(crate) idle: Option<Cpuidle>,
     pub(crate) latency: Latency,
-    /// Processes whose timers are set, and until when, ns since boot; in no order. Few at a time, so that a list is quicker than a tree.
+    /// Where idle states are chosen: processes whose timers are set, and until when, ns since boot; in no order. Few at a time, so
+    /// that a list is quicker than a tree.
     pub(crate) timers: Vec<(u32, u64)>,
     pub(crate) nic: Nic,
     pub(crate) answering: Answering,
     pub(crate) noise: Noise,
     pub(crate) meters: Meters,
+    /// Until then neither meters nor the temperature change, ns.
+    pub(crate) noted_until_ns: u64,
     pub(crate) heat: Heat,
     pub(crate) tree: Tree,
     /// Whether cores run two threads each.
@@ -213,6 +216,7 @@ impl Board {
             noise: Noise::new(profile.noise.clone(), seed, &component),
             heat: Heat::default(),
             meters: Meters::new(&profile.meters, profile.packages, seed, &component),
+            noted_until_ns: 0,
             tree: Tree::new(&profile),
             smt: Smt::default(),
             daemon: Daemon::default(),

@@ -286,7 +286,9 @@ impl Board {
         this.stamp = this.stamp.wrapping_add(1);
         let event = Event::Timer { process, stamp: this.stamp };
         self.drop_timer(process);
-        self.timers.push((process, at_ns));
+        if self.idle.is_some() {
+            self.timers.push((process, at_ns));
+        }
         self.plan(at_ns, event);
     }
 

@@ -1,5 +1,5 @@
 //! The event queue: what happens next, in one total order.
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 /// Where an event stands among those of the same instant: lower classes come first.
@@ -9,9 +9,14 @@ pub type Class = u16;
 const SEQUENCE_BITS: u32 = 48;
 
 /// A priority queue keyed by (time, class, order of insertion).
+///
+/// Most events plan another: the place of the event taken last stays in the heap, empty, and the next one that is planned
+/// is put there. One walk down the heap then does for both, and it ends early when that one is due soon.
 #[derive(Debug)]
 pub struct EventQueue<E> {
-    heap: BinaryHeap<Reverse<Slot<E>>>,
+    heap: BinaryHeap<Slot<E>>,
+    /// The first place of the heap is empty.
+    hollow: bool,
     sequence: u64,
 }
 
@@ -19,12 +24,19 @@ pub struct EventQueue<E> {
 struct Slot<E> {
     at_ns: u64,
     rank: u64,
-    event: E,
+    event: Option<E>,
+}
+
+impl<E> Slot<E> {
+    /// As one number, which is compared without branches.
+    fn key(&self) -> u128 {
+        u128::from(self.at_ns) << 64 | u128::from(self.rank)
+    }
 }
 
 impl<E> PartialEq for Slot<E> {
     fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+        self.key() == other.key()
     }
 }
 
@@ -34,17 +46,22 @@ impl<E> PartialOrd for Slot<E> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+
+    fn le(&self, other: &Self) -> bool {
+        other.key() <= self.key()
+    }
 }
 
+/// The earliest is the greatest, as the heap gives the greatest first.
 impl<E> Ord for Slot<E> {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.at_ns, self.rank).cmp(&(other.at_ns, other.rank))
+        other.key().cmp(&self.key())
     }
 }
 
 impl<E> Default for EventQueue<E> {
     fn default() -> Self {
-        EventQueue { heap: BinaryHeap::new(), sequence: 0 }
+        EventQueue { heap: BinaryHeap::new(), hollow: false, sequence: 0 }
     }
 }
 
@@ -53,30 +70,47 @@ impl<E> EventQueue<E> {
     pub fn push(&mut self, at_ns: u64, class: Class, event: E) {
         let rank = u64::from(class) << SEQUENCE_BITS | self.sequence;
         self.sequence += 1;
-        self.heap.push(Reverse(Slot { at_ns, rank, event }));
+        let slot = Slot { at_ns, rank, event: Some(event) };
+        if !std::mem::take(&mut self.hollow) {
+            self.heap.push(slot);
+        } else if let Some(mut first) = self.heap.peek_mut() {
+            *first = slot;
+        }
     }
 
     /// Time and class of the next event.
     #[must_use]
-    pub fn next(&self) -> Option<(u64, Class)> {
-        self.heap.peek().map(|Reverse(slot)| (slot.at_ns, (slot.rank >> SEQUENCE_BITS) as Class))
+    pub fn next(&mut self) -> Option<(u64, Class)> {
+        self.fill();
+        self.heap.peek().map(|slot| (slot.at_ns, (slot.rank >> SEQUENCE_BITS) as Class))
     }
 
     /// Takes the next event with its time, ns.
     pub fn pop(&mut self) -> Option<(u64, E)> {
-        self.heap.pop().map(|Reverse(slot)| (slot.at_ns, slot.event))
+        self.fill();
+        let mut first = self.heap.peek_mut()?;
+        let event = first.event.take()?;
+        self.hollow = true;
+        Some((first.at_ns, event))
+    }
+
+    /// The place of the event taken last goes, as none was put there.
+    fn fill(&mut self) {
+        if std::mem::take(&mut self.hollow) {
+            self.heap.pop();
+        }
     }
 
     /// How many events are planned.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() - usize::from(self.hollow)
     }
 
     /// Whether none is planned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.len() == 0
     }
 }
 

@@ -95,10 +95,8 @@ impl SimWorld {
     /// Lets time pass before anything runs that could wake anybody; interrupts are for whoever waits later.
     fn settle(&mut self) {
         let until_ns = self.now_ns.saturating_add(SETTLING_NS);
-        self.deliver();
-        while self.go_on(Some(until_ns)) {
-            self.deliver();
-        }
+        self.deliver_all();
+        while self.go_on(Some(until_ns)) {}
     }
 
     /// What is asked, at the start of each wait and every few thousand events, whether to stop.
@@ -152,40 +150,52 @@ impl SimWorld {
     }
 
     /// Moves what the machines said and sent to where it belongs.
-    fn deliver(&mut self) {
-        for from in 0..self.machines.len() {
-            let board = &mut self.machines[from].device_mut().board;
-            // Most events neither wake anybody nor send anything.
-            if !board.wakes.is_empty() {
-                self.wakes.extend(board.wakes.drain(..));
-            }
-            if board.outbox.is_empty() {
-                continue;
-            }
-            let mut outbox = std::mem::take(&mut board.outbox);
-            for outgoing in outbox.drain(..) {
-                if let Some(machine) = place(outgoing.to).and_then(|to| self.machines.get_mut(to)) {
-                    machine.device_mut().board.plan(outgoing.at_ns, outgoing.event);
-                }
-            }
-            self.machines[from].device_mut().board.outbox = outbox;
-        }
+    fn deliver_all(&mut self) {
+        (0..self.machines.len()).for_each(|from| self.deliver(from));
     }
 
-    /// The machine whose turn is next, and when.
-    fn next(&self) -> Option<(u64, usize)> {
-        let turns = self.machines.iter().enumerate();
-        let next =
-            turns.filter_map(|(place, machine)| machine.device().board.queue.next().map(|key| (key, place))).min();
-        next.map(|((at_ns, _), place)| (at_ns, place))
+    /// The same of one machine.
+    fn deliver(&mut self, from: usize) {
+        let board = &mut self.machines[from].device_mut().board;
+        // Most events neither wake anybody nor send anything.
+        if !board.wakes.is_empty() {
+            self.wakes.extend(board.wakes.drain(..));
+        }
+        if board.outbox.is_empty() {
+            return;
+        }
+        let mut outbox = std::mem::take(&mut board.outbox);
+        for outgoing in outbox.drain(..) {
+            if let Some(machine) = place(outgoing.to).and_then(|to| self.machines.get_mut(to)) {
+                machine.device_mut().board.plan(outgoing.at_ns, outgoing.event);
+            }
+        }
+        self.machines[from].device_mut().board.outbox = outbox;
+    }
+
+    /// The machine whose turn is next, and when: of equals in time and class the near one.
+    fn next(&mut self) -> Option<(u64, usize)> {
+        let mut first = None;
+        for (place, machine) in self.machines.iter_mut().enumerate() {
+            if let Some(key) = machine.device_mut().board.queue.next()
+                && first.is_none_or(|(other, _)| key < other)
+            {
+                first = Some((key, place));
+            }
+        }
+        first.map(|((at_ns, _), place)| (at_ns, place))
     }
 
     /// Lets the next event happen, of those delivered; where there is none until then, it is then and the answer is no.
+    /// Time passes on its machine alone: the others follow when it is their turn, or with [`SimWorld::set_now`].
     fn go_on(&mut self, until_ns: Option<u64>) -> bool {
         match self.next().filter(|(at_ns, _)| until_ns.is_none_or(|until| *at_ns <= until)) {
             Some((at_ns, place)) => {
-                self.set_now(at_ns);
-                self.events += u64::from(self.machines[place].device_mut().board.step());
+                self.now_ns = at_ns;
+                let board = &mut self.machines[place].device_mut().board;
+                board.pass_to(at_ns);
+                self.events += u64::from(board.step());
+                self.deliver(place);
                 true
             }
             None => {
@@ -195,10 +205,30 @@ impl SimWorld {
         }
     }
 
+    /// It is `now_ns` on every machine.
     fn set_now(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         for machine in &mut self.machines {
             machine.device_mut().board.pass_to(now_ns);
+        }
+    }
+
+    /// Lets events happen until somebody is woken, or the time has come.
+    fn go_on_until(&mut self, until_ns: Option<u64>) -> Wake {
+        self.deliver_all();
+        loop {
+            if let Some(wake) = self.wakes.pop_front() {
+                return wake;
+            }
+            if !self.go_on(until_ns) {
+                return Wake::Deadline;
+            }
+            self.since_look += 1;
+            if self.since_look >= EVENTS_BETWEEN_LOOKS
+                && let Some(stop) = self.look()
+            {
+                return stop;
+            }
         }
     }
 }
@@ -231,20 +261,8 @@ impl World for SimWorld {
         if let Some(lost) = self.meet_in_wait() {
             return lost;
         }
-        loop {
-            self.deliver();
-            if let Some(wake) = self.wakes.pop_front() {
-                return wake;
-            }
-            if !self.go_on(until_ns) {
-                return Wake::Deadline;
-            }
-            self.since_look += 1;
-            if self.since_look >= EVENTS_BETWEEN_LOOKS
-                && let Some(stop) = self.look()
-            {
-                return stop;
-            }
-        }
+        let wake = self.go_on_until(until_ns);
+        self.set_now(self.now_ns);
+        wake
     }
 }

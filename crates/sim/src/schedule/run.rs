@@ -138,7 +138,10 @@ impl Board {
         let this = &mut self.cpus[cpu as usize];
         let Some(task) = this.current else { return };
         let task = &mut self.tasks[task as usize];
-        this.speed = speed(u64::from(this.khz), max_khz, task.memory_ppm);
+        if task.pace.0 != this.khz {
+            task.pace = (this.khz, speed(u64::from(this.khz), max_khz, task.memory_ppm));
+        }
+        this.speed = task.pace.1;
         if let Some(pace_ppm) = pace_ppm {
             this.speed = (this.speed * pace_ppm / WHOLE_PPM).max(1);
             let (running, leakage) = self.profile.power.at(this.khz);
@@ -176,11 +179,18 @@ impl Board {
     }
 
     fn start_ticking(&mut self, cpu: u32) {
+        let now = self.now_ns;
+        if now < self.cpus[cpu as usize].ticks_until_ns {
+            return;
+        }
         let (tick, delay) = (self.tick_ns, u64::from(self.profile.cpufreq.tick_delay_ns));
-        let number = self.now_ns.saturating_sub(delay) / tick + 1;
-        let next = number * tick + delay + self.noise.tick_late_ns(number, self.profile.cpufreq.tick_scatter_ns);
-        if self.cpu(cpu).tick_at_ns != next {
-            self.cpu(cpu).tick_at_ns = next;
+        let number = now.saturating_sub(delay) / tick + 1;
+        let until = number * tick + delay;
+        let next = until + self.noise.tick_late_ns(number, self.profile.cpufreq.tick_scatter_ns);
+        let this = self.cpu(cpu);
+        this.ticks_until_ns = until;
+        if this.tick_at_ns != next {
+            this.tick_at_ns = next;
             self.plan(next, Event::Tick { cpu });
         }
     }
