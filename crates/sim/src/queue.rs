@@ -1,6 +1,8 @@
 //! The event queue: what happens next, in one total order.
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::fmt;
 
 /// Where an event stands among those of the same instant: lower classes come first.
 pub type Class = u16;
@@ -12,7 +14,6 @@ const SEQUENCE_BITS: u32 = 48;
 ///
 /// Most events plan another: the place of the event taken last stays in the heap, empty, and the next one that is planned
 /// is put there. One walk down the heap then does for both, and it ends early when that one is due soon.
-#[derive(Debug)]
 pub struct EventQueue<E> {
     heap: BinaryHeap<Slot<E>>,
     /// The first place of the heap is empty.
@@ -20,15 +21,16 @@ pub struct EventQueue<E> {
     sequence: u64,
 }
 
-#[derive(Debug)]
 struct Slot<E> {
     at_ns: u64,
     rank: u64,
-    event: Option<E>,
+    /// Can be taken without touching the order.
+    event: Cell<Option<E>>,
 }
 
 impl<E> Slot<E> {
     /// As one number, which is compared without branches.
+    #[inline]
     fn key(&self) -> u128 {
         u128::from(self.at_ns) << 64 | u128::from(self.rank)
     }
@@ -47,6 +49,7 @@ impl<E> PartialOrd for Slot<E> {
         Some(self.cmp(other))
     }
 
+    #[inline]
     fn le(&self, other: &Self) -> bool {
         other.key() <= self.key()
     }
@@ -65,12 +68,18 @@ impl<E> Default for EventQueue<E> {
     }
 }
 
+impl<E> fmt::Debug for EventQueue<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventQueue").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
 impl<E> EventQueue<E> {
     /// Plans an event for `at_ns`.
     pub fn push(&mut self, at_ns: u64, class: Class, event: E) {
         let rank = u64::from(class) << SEQUENCE_BITS | self.sequence;
         self.sequence += 1;
-        let slot = Slot { at_ns, rank, event: Some(event) };
+        let slot = Slot { at_ns, rank, event: Cell::new(Some(event)) };
         if !std::mem::take(&mut self.hollow) {
             self.heap.push(slot);
         } else if let Some(mut first) = self.heap.peek_mut() {
@@ -80,6 +89,7 @@ impl<E> EventQueue<E> {
 
     /// Time and class of the next event.
     #[must_use]
+    #[inline]
     pub fn next(&mut self) -> Option<(u64, Class)> {
         self.fill();
         self.heap.peek().map(|slot| (slot.at_ns, (slot.rank >> SEQUENCE_BITS) as Class))
@@ -88,13 +98,14 @@ impl<E> EventQueue<E> {
     /// Takes the next event with its time, ns.
     pub fn pop(&mut self) -> Option<(u64, E)> {
         self.fill();
-        let mut first = self.heap.peek_mut()?;
+        let first = self.heap.peek()?;
         let event = first.event.take()?;
         self.hollow = true;
         Some((first.at_ns, event))
     }
 
     /// The place of the event taken last goes, as none was put there.
+    #[inline]
     fn fill(&mut self) {
         if std::mem::take(&mut self.hollow) {
             self.heap.pop();

@@ -121,6 +121,7 @@ impl Cpu {
     }
 
     /// Energy since boot, fJ.
+    #[inline]
     pub(crate) fn energy_fj(&self, spec: &PowerSpec, now_ns: u64) -> u128 {
         self.energy_fj
             + if self.current.is_some() {
@@ -134,6 +135,7 @@ impl Cpu {
     }
 
     /// Cycles since boot, kHz × ns, and the time in which it made any, ns: neither asleep nor standing still.
+    #[inline]
     pub(crate) fn cycles(&self, now_ns: u64) -> (u128, u64) {
         let cycling_ns = if self.current.is_some() {
             now_ns - self.since_ns - self.standing_ns(now_ns)
@@ -146,6 +148,7 @@ impl Cpu {
     }
 
     /// How much of the time since the last booking it stood still.
+    #[inline]
     fn standing_ns(&self, now_ns: u64) -> u64 {
         self.stall_until_ns.min(now_ns).saturating_sub(self.since_ns)
     }

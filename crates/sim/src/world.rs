@@ -12,6 +12,7 @@ use crate::cpufreq::Governor;
 use crate::machine::{self, SimMachine};
 use crate::play::{Play, Stretch};
 use crate::profile::Profile;
+use crate::queue::Class;
 
 /// Why a simulated World could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -45,6 +46,9 @@ const SETTLING_NS: u64 = 1_000_000_000;
 
 /// Events between two looks at the interrupt source.
 const EVENTS_BETWEEN_LOOKS: u32 = 4_096;
+
+/// The turn of a machine on which nothing is planned.
+const NEVER: ((u64, Class), usize) = ((u64::MAX, Class::MAX), usize::MAX);
 
 /// One or two simulated machines on one clock.
 pub struct SimWorld {
@@ -97,6 +101,7 @@ impl SimWorld {
         let until_ns = self.now_ns.saturating_add(SETTLING_NS);
         self.deliver_all();
         while self.go_on(Some(until_ns)) {}
+        self.set_now(until_ns.clamp(self.now_ns, END_NS));
     }
 
     /// What is asked, at the start of each wait and every few thousand events, whether to stop.
@@ -173,36 +178,38 @@ impl SimWorld {
         self.machines[from].device_mut().board.outbox = outbox;
     }
 
-    /// The machine whose turn is next, and when: of equals in time and class the near one.
-    fn next(&mut self) -> Option<(u64, usize)> {
-        let mut first = None;
-        for (place, machine) in self.machines.iter_mut().enumerate() {
-            if let Some(key) = machine.device_mut().board.queue.next()
-                && first.is_none_or(|(other, _)| key < other)
-            {
-                first = Some((key, place));
-            }
-        }
-        first.map(|((at_ns, _), place)| (at_ns, place))
-    }
-
-    /// Lets the next event happen, of those delivered; where there is none until then, it is then and the answer is no.
-    /// Time passes on its machine alone: the others follow when it is their turn, or with [`SimWorld::set_now`].
+    /// Lets events happen, of those delivered, on the machine whose turn is next, until it is another's, somebody is woken or
+    /// sent something, or it is time to look; where there is no event until then, it is then and the answer is no.
+    /// Time passes on that machine alone: the others follow when it is their turn, or with [`SimWorld::set_now`].
     fn go_on(&mut self, until_ns: Option<u64>) -> bool {
-        match self.next().filter(|(at_ns, _)| until_ns.is_none_or(|until| *at_ns <= until)) {
-            Some((at_ns, place)) => {
-                self.now_ns = at_ns;
-                let board = &mut self.machines[place].device_mut().board;
-                board.pass_to(at_ns);
-                self.events += u64::from(board.step());
-                self.deliver(place);
-                true
-            }
-            None => {
-                self.set_now(until_ns.unwrap_or(0).clamp(self.now_ns, END_NS));
-                false
+        let until_ns = until_ns.unwrap_or(u64::MAX);
+        // Of equals in time and class the near machine comes first.
+        let (mut first, mut second) = (NEVER, NEVER);
+        for (place, machine) in self.machines.iter_mut().enumerate() {
+            let next = machine.device_mut().board.queue.next().map_or(NEVER, |key| (key, place));
+            if next < first {
+                (first, second) = (next, first);
+            } else {
+                second = second.min(next);
             }
         }
+        let place = first.1;
+        let Some(board) = self.machines.get_mut(place).map(|machine| &mut machine.device_mut().board) else {
+            return false;
+        };
+        let mut next = Some(first);
+        while let Some(((at_ns, _), _)) = next.filter(|next| next.0.0 <= until_ns && *next < second) {
+            self.now_ns = at_ns;
+            board.pass_to(at_ns);
+            self.events += u64::from(board.step());
+            self.since_look += 1;
+            if !board.wakes.is_empty() || !board.outbox.is_empty() || self.since_look >= EVENTS_BETWEEN_LOOKS {
+                break;
+            }
+            next = board.queue.next().map(|key| (key, place));
+        }
+        self.deliver(place);
+        first.0.0 <= until_ns
     }
 
     /// It is `now_ns` on every machine.
@@ -221,9 +228,9 @@ impl SimWorld {
                 return wake;
             }
             if !self.go_on(until_ns) {
+                self.now_ns = until_ns.unwrap_or(0).clamp(self.now_ns, END_NS);
                 return Wake::Deadline;
             }
-            self.since_look += 1;
             if self.since_look >= EVENTS_BETWEEN_LOOKS
                 && let Some(stop) = self.look()
             {

@@ -340,13 +340,18 @@ impl Board {
     }
 
     /// A CPU begins or ends work: the other threads of its core go on at another pace, and draw as much less.
+    #[inline]
     pub(super) fn repace_beside(&mut self, cpu: u32) {
-        let Some(balance) = self.balance.as_ref().filter(|balance| balance.spec.threads > 1) else { return };
+        if let Some(spec) = self.balance.as_ref().map(|balance| balance.spec).filter(|spec| spec.threads > 1) {
+            self.repace(spec.siblings(cpu).collect(), cpu);
+        }
+    }
+
+    fn repace(&mut self, siblings: Vec<u32>, cpu: u32) {
         if self.cpus[cpu as usize].current.is_none() {
             let power_uw = self.profile.power.at(self.cpus[cpu as usize].khz);
             self.cpus[cpu as usize].power_uw = power_uw;
         }
-        let siblings: Vec<u32> = balance.spec.siblings(cpu).collect();
         for other in siblings {
             if self.cpus[other as usize].current.is_some() {
                 self.book(other);

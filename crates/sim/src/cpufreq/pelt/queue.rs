@@ -74,6 +74,12 @@ impl Queue {
         &self.signal
     }
 
+    /// What it was made with, 1..=1024.
+    #[expect(clippy::cast_possible_truncation, reason = "it came as 32 bits")]
+    pub(crate) fn capacity(&self) -> u32 {
+        self.capacity as u32
+    }
+
     /// Utilisation of fair tasks as of the last update, 0..=1024.
     #[must_use]
     pub fn util(&self) -> u32 {
