@@ -150,6 +150,8 @@ pub(crate) struct Board {
     pub(crate) smt: Smt,
     /// The daemon that sets clocks.
     pub(crate) daemon: Daemon,
+    /// The limit below which primes were counted last, and how many there are.
+    pub(crate) primes: Option<(u64, u64)>,
     pub(crate) log: Option<String>,
     stirring: Stirring,
     /// Highest clock, kHz.
@@ -220,6 +222,7 @@ impl Board {
             tree: Tree::new(&profile),
             smt: Smt::default(),
             daemon: Daemon::default(),
+            primes: None,
             log: None,
             stirring: Stirring::default(),
             max_khz: profile.max_khz(),
@@ -337,18 +340,10 @@ impl Board {
     }
 
     /// Lets changes of clock take effect and plans cpufreq's next turn. To be called after anything that touched it.
+    #[inline]
     pub(crate) fn follow_cpufreq(&mut self) {
         if self.cpufreq.has_changes() {
-            let mut changes = std::mem::take(&mut self.changes);
-            self.cpufreq.take_changes(&mut changes);
-            for change in changes.drain(..) {
-                let profile = Arc::clone(&self.profile);
-                for &cpu in &profile.cpufreq.policies[change.policy as usize].cpus {
-                    self.reclock(cpu, change.to_khz, u64::from(change.stall_ns));
-                }
-            }
-            self.keep_stirring();
-            self.changes = changes;
+            self.follow_changes();
         }
         if let Some(due) = self.cpufreq.next_due_ns() {
             let due = due.max(self.now_ns);
@@ -357,6 +352,20 @@ impl Board {
                 self.plan(due, Event::CpufreqDue);
             }
         }
+    }
+
+    #[inline(never)]
+    fn follow_changes(&mut self) {
+        let mut changes = std::mem::take(&mut self.changes);
+        self.cpufreq.take_changes(&mut changes);
+        let profile = Arc::clone(&self.profile);
+        for change in changes.drain(..) {
+            for &cpu in &profile.cpufreq.policies[change.policy as usize].cpus {
+                self.reclock(cpu, change.to_khz, u64::from(change.stall_ns));
+            }
+        }
+        self.keep_stirring();
+        self.changes = changes;
     }
 
     /// Energy since boot, fJ.

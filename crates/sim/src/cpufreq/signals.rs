@@ -85,6 +85,7 @@ impl Cpufreq {
     }
 
     /// The same of a task that was on another CPU, or is new.
+    #[inline(never)]
     fn settle_elsewhere(&mut self, task: u32, cpu: u32, now_ns: u64) {
         let index = task as usize;
         if index >= self.tasks.len() {

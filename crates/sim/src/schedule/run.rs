@@ -94,14 +94,19 @@ impl Board {
         if passed == 0 {
             return;
         }
-        this.energy_fj = this.energy_fj(&profile.power, now);
-        (this.cycles, this.cycling_ns) = this.cycles(now);
-        let worked = passed - this.standing_ns(now);
-        this.since_ns = now;
         let Some(task) = this.current else {
+            this.energy_fj = this.energy_fj(&profile.power, now);
+            (this.cycles, this.cycling_ns) = this.cycles(now);
+            this.since_ns = now;
             this.idle_ns += passed;
             return;
         };
+        let standing = this.standing_ns(now);
+        let worked = passed - standing;
+        this.energy_fj += profile.power.awake_fj(this.power_uw, worked, standing);
+        this.cycles += u128::from(this.khz) * u128::from(worked);
+        this.cycling_ns += worked;
+        this.since_ns = now;
         let task = &mut self.tasks[task as usize];
         let done = worked * this.speed;
         task.retired += u128::from(done);
