@@ -45,7 +45,8 @@ pub(crate) struct Cpu {
     slice_began_ns: u64,
     /// Work its task retires: millionths of a cycle each ns, which is its clock in kHz if no memory is waited for.
     speed: u64,
-    plan: u32,
+    /// How often its work was planned anew, for the log of events.
+    pub(crate) plan: u32,
     /// When its next tick is heard, and until when that one is the next, ns.
     tick_at_ns: u64,
     ticks_until_ns: u64,

@@ -12,7 +12,7 @@ use crate::cpufreq::Governor;
 use crate::machine::{self, SimMachine};
 use crate::play::{Play, Stretch};
 use crate::profile::Profile;
-use crate::queue::Class;
+use crate::queue::{Class, turn};
 
 /// Why a simulated World could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -48,7 +48,7 @@ const SETTLING_NS: u64 = 1_000_000_000;
 const EVENTS_BETWEEN_LOOKS: u32 = 4_096;
 
 /// The turn of a machine on which nothing is planned.
-const NEVER: ((u64, Class), usize) = ((u64::MAX, Class::MAX), usize::MAX);
+const NOBODY: (u64, Class) = (u64::MAX, Class::MAX);
 
 /// One or two simulated machines on one clock.
 pub struct SimWorld {
@@ -182,34 +182,33 @@ impl SimWorld {
     /// sent something, or it is time to look; where there is no event until then, it is then and the answer is no.
     /// Time passes on that machine alone: the others follow when it is their turn, or with [`SimWorld::set_now`].
     fn go_on(&mut self, until_ns: Option<u64>) -> bool {
-        let until_ns = until_ns.unwrap_or(u64::MAX);
+        let until_ns = until_ns.map_or(END_NS, |until_ns| until_ns.min(END_NS));
         // Of equals in time and class the near machine comes first.
-        let (mut first, mut second) = (NEVER, NEVER);
-        for (place, machine) in self.machines.iter_mut().enumerate() {
-            let next = machine.device_mut().board.queue.next().map_or(NEVER, |key| (key, place));
-            if next < first {
-                (first, second) = (next, first);
+        let (mut first, mut second) = ((NOBODY, usize::MAX), (NOBODY, usize::MAX));
+        for (place, machine) in self.machines.iter().enumerate() {
+            let turn = (turn(machine.device().board.next_key()), place);
+            if turn < first {
+                (first, second) = (turn, first);
             } else {
-                second = second.min(next);
+                second = second.min(turn);
             }
         }
-        let place = first.1;
+        let ((mut next, place), is_due) = (first, first.0.0 <= until_ns);
         let Some(board) = self.machines.get_mut(place).map(|machine| &mut machine.device_mut().board) else {
             return false;
         };
-        let mut next = Some(first);
-        while let Some(((at_ns, _), _)) = next.filter(|next| next.0.0 <= until_ns && *next < second) {
-            self.now_ns = at_ns;
-            board.pass_to(at_ns);
-            self.events += u64::from(board.step());
-            self.since_look += 1;
+        while next.0 <= until_ns && (next, place) < second {
+            self.now_ns = next.0;
+            board.pass_to(next.0);
+            board.step();
+            (self.events, self.since_look) = (self.events + 1, self.since_look + 1);
             if !board.wakes.is_empty() || !board.outbox.is_empty() || self.since_look >= EVENTS_BETWEEN_LOOKS {
                 break;
             }
-            next = board.queue.next().map(|key| (key, place));
+            next = turn(board.next_key());
         }
         self.deliver(place);
-        first.0.0 <= until_ns
+        is_due
     }
 
     /// It is `now_ns` on every machine.

@@ -46,6 +46,7 @@ impl Board {
         this.plan = this.plan.wrapping_add(1);
         if let Some(task) = this.current.take() {
             this.changing = true;
+            self.plan_retirement(cpu, None);
             self.stop_clocking(task);
             self.repace_beside(cpu);
         }
@@ -153,17 +154,9 @@ impl Board {
             this.power_uw = (running * pace_ppm / WHOLE_PPM, leakage);
         }
         this.plan = this.plan.wrapping_add(1);
-        if task.endless {
-            return;
-        }
-        let at = self.now_ns.max(this.stall_until_ns).saturating_add(task.left.div_ceil(this.speed));
-        let event = Event::Retired { cpu, plan: this.plan };
-        self.plan(at, event);
-    }
-
-    /// Whether nothing has overtaken a plan for a CPU.
-    pub(crate) fn stands(&self, cpu: u32, plan: u32) -> bool {
-        self.cpus[cpu as usize].plan == plan
+        let from = self.now_ns.max(this.stall_until_ns);
+        let at = (!task.endless).then(|| from.saturating_add(task.left.div_ceil(this.speed)));
+        self.plan_retirement(cpu, at);
     }
 
     /// A CPU's task should be done now.
