@@ -17,7 +17,8 @@ use crate::noise::{Noise, fnv1a, keyed};
 use crate::power::Package;
 use crate::process::Process;
 use crate::profile::{Profile, rules_name};
-use crate::queue::{Class, EventQueue};
+use crate::queue::{Class, EventQueue, Key, NEVER, key, time};
+use crate::race::Race;
 use crate::schedule::{Balance, Cpu, Group, Task, Times};
 use crate::thermal::Heat;
 use crate::tree::{Smt, Tree, speed_mbit_s};
@@ -51,7 +52,11 @@ struct Stirring {
 #[derive(Debug)]
 pub(crate) enum Event {
     /// The task of a CPU has retired what it had to.
-    Retired { cpu: u32, plan: u32 },
+    Retired {
+        cpu: u32,
+        #[expect(dead_code, reason = "the log of events shows it")]
+        plan: u32,
+    },
     /// The tick of a busy CPU.
     Tick { cpu: u32 },
     /// A tick at which CPUs look for work elsewhere.
@@ -113,7 +118,9 @@ pub(crate) struct Board {
     pub(crate) profile: Arc<Profile>,
     pub(crate) identity: Identity,
     pub(crate) now_ns: u64,
-    pub(crate) queue: EventQueue<Event>,
+    queue: EventQueue<Event>,
+    /// When the task of each CPU has retired what it had to.
+    retirements: Race,
     pub(crate) outbox: Vec<Outgoing>,
     pub(crate) wakes: Vec<Wake>,
     pub(crate) cpufreq: Cpufreq,
@@ -135,18 +142,23 @@ pub(crate) struct Board {
     /// Idle states, where the machine has any to choose from.
     pub(crate) idle: Option<Cpuidle>,
     pub(crate) latency: Latency,
-    /// Processes whose timers are set, and until when, ns since boot; in no order. Few at a time, so that a list is quicker than a tree.
+    /// Where idle states are chosen: processes whose timers are set, and until when, ns since boot; in no order. Few at a time, so
+    /// that a list is quicker than a tree.
     pub(crate) timers: Vec<(u32, u64)>,
     pub(crate) nic: Nic,
     pub(crate) answering: Answering,
     pub(crate) noise: Noise,
     pub(crate) meters: Meters,
+    /// Until then neither meters nor the temperature change, ns.
+    pub(crate) noted_until_ns: u64,
     pub(crate) heat: Heat,
     pub(crate) tree: Tree,
     /// Whether cores run two threads each.
     pub(crate) smt: Smt,
     /// The daemon that sets clocks.
     pub(crate) daemon: Daemon,
+    /// The limit below which primes were counted last, and how many there are.
+    pub(crate) primes: Option<(u64, u64)>,
     pub(crate) log: Option<String>,
     stirring: Stirring,
     /// Highest clock, kHz.
@@ -188,6 +200,7 @@ impl Board {
             identity,
             now_ns: 0,
             queue: EventQueue::default(),
+            retirements: Race::new(cpus.len()),
             outbox: Vec::new(),
             wakes: Vec::new(),
             cpufreq,
@@ -213,9 +226,11 @@ impl Board {
             noise: Noise::new(profile.noise.clone(), seed, &component),
             heat: Heat::default(),
             meters: Meters::new(&profile.meters, profile.packages, seed, &component),
+            noted_until_ns: 0,
             tree: Tree::new(&profile),
             smt: Smt::default(),
             daemon: Daemon::default(),
+            primes: None,
             log: None,
             stirring: Stirring::default(),
             max_khz: profile.max_khz(),
@@ -237,15 +252,31 @@ impl Board {
         }
     }
 
-    /// Takes the next event and lets it happen; false when it had been overtaken by another.
-    pub(crate) fn step(&mut self) -> bool {
-        let Some((at_ns, event)) = self.queue.pop() else { return false };
-        self.now_ns = at_ns;
-        if let Event::Retired { cpu, plan } = event
-            && !self.stands(cpu, plan)
-        {
-            return false;
+    /// Plans the moment at which the task of a CPU has retired what it had to, in place of any it had; or that none will come.
+    pub(crate) fn plan_retirement(&mut self, cpu: u32, at_ns: Option<u64>) {
+        let planned = at_ns.filter(|at_ns| *at_ns <= END_NS).map(|at_ns| key(at_ns, self.queue.rank(TASKS)));
+        self.retirements.set(cpu, planned.unwrap_or(NEVER));
+    }
+
+    /// The key of the next event.
+    #[inline]
+    pub(crate) fn next_key(&self) -> Key {
+        self.queue.next_key().min(self.retirements.first().0)
+    }
+
+    fn take_next(&mut self) -> Option<(u64, Event)> {
+        let (first, cpu) = self.retirements.first();
+        if first > self.queue.next_key() {
+            return self.queue.pop();
         }
+        self.retirements.set(cpu, NEVER);
+        (first != NEVER).then(|| (time(first), Event::Retired { cpu, plan: self.cpus[cpu as usize].plan }))
+    }
+
+    /// Takes the next event and lets it happen.
+    pub(crate) fn step(&mut self) {
+        let Some((at_ns, event)) = self.take_next() else { return };
+        self.now_ns = at_ns;
         if let Some(log) = &mut self.log {
             use std::fmt::Write as _;
             let _ = writeln!(log, "{at_ns} {} {event:?}", self.side);
@@ -270,7 +301,6 @@ impl Board {
             Event::Sample { process, watch } => self.sample(process, watch),
         }
         self.follow_cpufreq();
-        true
     }
 
     /// Something happened: the machine goes on being stirred for a while.
@@ -333,18 +363,10 @@ impl Board {
     }
 
     /// Lets changes of clock take effect and plans cpufreq's next turn. To be called after anything that touched it.
+    #[inline]
     pub(crate) fn follow_cpufreq(&mut self) {
         if self.cpufreq.has_changes() {
-            let mut changes = std::mem::take(&mut self.changes);
-            self.cpufreq.take_changes(&mut changes);
-            for change in changes.drain(..) {
-                let profile = Arc::clone(&self.profile);
-                for &cpu in &profile.cpufreq.policies[change.policy as usize].cpus {
-                    self.reclock(cpu, change.to_khz, u64::from(change.stall_ns));
-                }
-            }
-            self.keep_stirring();
-            self.changes = changes;
+            self.follow_changes();
         }
         if let Some(due) = self.cpufreq.next_due_ns() {
             let due = due.max(self.now_ns);
@@ -353,6 +375,20 @@ impl Board {
                 self.plan(due, Event::CpufreqDue);
             }
         }
+    }
+
+    #[inline(never)]
+    fn follow_changes(&mut self) {
+        let mut changes = std::mem::take(&mut self.changes);
+        self.cpufreq.take_changes(&mut changes);
+        let profile = Arc::clone(&self.profile);
+        for change in changes.drain(..) {
+            for &cpu in &profile.cpufreq.policies[change.policy as usize].cpus {
+                self.reclock(cpu, change.to_khz, u64::from(change.stall_ns));
+            }
+        }
+        self.keep_stirring();
+        self.changes = changes;
     }
 
     /// Energy since boot, fJ.

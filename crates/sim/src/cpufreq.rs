@@ -311,27 +311,26 @@ impl Cpufreq {
                 self.cpus[cpu as usize].queue.take_window_end(now_ns);
                 false
             }
-            State::Interactive(_) => {
-                let (policies, shared, mut cx) = self.split(now_ns, times);
-                let policy = &mut policies[index];
-                let Some(set) = shared.in_use(policy).copied() else { return };
-                interactive::scheduler_event(policy, cpu, why, &set.interactive, &mut cx);
-                true
-            }
-            State::Schedutil(_) => {
-                let counts = self.cpus[cpu as usize].queue.take_window_end(now_ns);
-                if !counts && !matches!(why, Util::IoWake | Util::Direct) {
-                    return;
-                }
-                let (policies, shared, mut cx) = self.split(now_ns, times);
-                let policy = &mut policies[index];
-                let Some(set) = shared.in_use(policy).copied() else { return };
-                schedutil::scheduler_event(policy, cpu, why, &set, &mut cx)
-            }
+            State::Interactive(_) | State::Schedutil(_) => self.scheduler_event(index, cpu, now_ns, why, times),
         };
         if queued {
             self.reschedule(index);
         }
+    }
+
+    /// The callback where the governor looks at each CPU by itself; whether it may be due at another time now.
+    #[inline(never)]
+    fn scheduler_event(&mut self, index: usize, cpu: u32, now_ns: u64, why: Util, times: &dyn CpuTimes) -> bool {
+        let (policies, shared, mut cx) = self.split(now_ns, times);
+        let policy = &mut policies[index];
+        let Some(set) = shared.in_use(policy).copied() else { return false };
+        if let State::Interactive(_) = policy.state {
+            interactive::scheduler_event(policy, cpu, why, &set.interactive, &mut cx);
+            return true;
+        }
+        let counts = cx.cpus[cpu as usize].queue.take_window_end(now_ns);
+        let asked = matches!(why, Util::IoWake | Util::Direct);
+        (counts || asked) && schedutil::scheduler_event(policy, cpu, why, &set, &mut cx)
     }
 
     /// Takes a CPU out of service or back. A policy without CPUs answers EBUSY (its folder is gone under the old rules);

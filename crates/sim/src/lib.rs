@@ -24,6 +24,7 @@ mod power;
 mod process;
 mod profile;
 mod queue;
+mod race;
 mod ranks;
 mod schedule;
 mod serve;

@@ -147,6 +147,11 @@ impl Beat {
         at_ns.min(self.until_ns) / self.every_ns
     }
 
+    /// When the next update is, ns.
+    fn next_ns(&self) -> Option<u64> {
+        self.next.checked_mul(self.every_ns).filter(|at_ns| *at_ns <= self.until_ns)
+    }
+
     /// What one of the latest updates found.
     fn parts(&self, number: u64) -> Option<&Parts> {
         let back = usize::try_from(self.next.checked_sub(number)?).ok()?;
@@ -168,6 +173,15 @@ impl Board {
     /// Time passes to `now_ns`; the meters are updated as often as they are meanwhile. Nothing has happened since the time
     /// before, or it would have been passed to.
     pub(crate) fn pass_to(&mut self, now_ns: u64) {
+        if now_ns >= self.noted_until_ns {
+            self.note_to(now_ns);
+        }
+        self.now_ns = now_ns;
+    }
+
+    /// Updates meters and temperature as often as they are until `now_ns`, and finds out when they are next.
+    #[cold]
+    fn note_to(&mut self, now_ns: u64) {
         for place in 0..self.meters.beats.len() {
             let beat = &self.meters.beats[place];
             let (last, next, every_ns, keep) = (beat.number_at(now_ns), beat.next, beat.every_ns, beat.keep);
@@ -186,7 +200,8 @@ impl Board {
             }
         }
         self.warm_to(now_ns);
-        self.now_ns = now_ns;
+        let beats_ns = self.meters.beats.iter().filter_map(Beat::next_ns);
+        self.noted_until_ns = beats_ns.chain(self.next_warming_ns()).min().unwrap_or(u64::MAX);
     }
 
     /// What all CPUs and packages have drawn until then, without the rest of the machine, fJ.

@@ -58,8 +58,12 @@ impl PowerSpec {
     /// Energy of one CPU that runs, or stands still for a change of clock, fJ.
     #[must_use]
     pub fn awake_fj(&self, at: (u64, u64), running_ns: u64, standing_ns: u64) -> u128 {
+        let running = fj(at.0 + at.1, running_ns);
+        if standing_ns == 0 {
+            return running;
+        }
         let standing = self.idle.first().map_or(0, |state| at.0 * state.running_ppm / 1_000_000) + at.1;
-        fj(at.0 + at.1, running_ns) + if standing_ns == 0 { 0 } else { fj(standing, standing_ns) }
+        running + fj(standing, standing_ns)
     }
 
     /// Energy of one idle CPU from `from_ns` to `to_ns` after it fell asleep, fJ.

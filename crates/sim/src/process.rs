@@ -165,8 +165,9 @@ impl Board {
             }
             Work::Primes { ranks, limit, .. } => {
                 let none = || not_modelled(&self.identity.name, "ranks that count primes".into(), STATE_RANKS);
-                let spec = self.profile.ranks.as_ref().ok_or_else(none)?;
-                Body::Ranks(Ranks::new(spec, ranks.unwrap_or_else(|| self.online()), *limit))
+                let spec = self.profile.ranks.clone().ok_or_else(none)?;
+                let primes = self.primes_below(*limit);
+                Body::Ranks(Ranks::new(&spec, ranks.unwrap_or_else(|| self.online()), *limit, primes))
             }
             Work::Orders { .. } | Work::Shop { .. } => self.serving(&job.work)?,
             Work::Wake { for_ns, interval_ns, .. } if *interval_ns > 0 => {
@@ -286,7 +287,9 @@ impl Board {
         this.stamp = this.stamp.wrapping_add(1);
         let event = Event::Timer { process, stamp: this.stamp };
         self.drop_timer(process);
-        self.timers.push((process, at_ns));
+        if self.idle.is_some() {
+            self.timers.push((process, at_ns));
+        }
         self.plan(at_ns, event);
     }
 

@@ -46,10 +46,9 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Primes below `limit`, counted by so many ranks.
-    pub(crate) fn new(spec: &RanksSpec, ranks: u32, limit: u64) -> Self {
+    /// All `primes` below `limit`, counted by so many ranks.
+    pub(crate) fn new(spec: &RanksSpec, ranks: u32, limit: u64, primes: u64) -> Self {
         let left = ranks.max(1) * spec.threads;
-        let primes = primes_below(limit);
         let share = spec.cycles(primes, limit).div_ceil(u128::from(left));
         let share = u64::try_from(share).unwrap_or(u64::MAX).max(1);
         Ranks { ranks, primes, share, others: Vec::new(), left }
@@ -57,6 +56,14 @@ impl Ranks {
 }
 
 impl Board {
+    /// How many primes there are below a limit: every trial of an experiment asks for the same.
+    pub(crate) fn primes_below(&mut self, limit: u64) -> u64 {
+        match self.primes {
+            Some((known, primes)) if known == limit => primes,
+            _ => self.primes.insert((limit, primes_below(limit))).1,
+        }
+    }
+
     /// How many CPUs are online.
     pub(crate) fn online(&self) -> u32 {
         u32::try_from(self.cpus.iter().filter(|cpu| cpu.online).count()).unwrap_or(u32::MAX)

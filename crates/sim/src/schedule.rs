@@ -45,8 +45,11 @@ pub(crate) struct Cpu {
     slice_began_ns: u64,
     /// Work its task retires: millionths of a cycle each ns, which is its clock in kHz if no memory is waited for.
     speed: u64,
-    plan: u32,
+    /// How often its work was planned anew, for the log of events.
+    pub(crate) plan: u32,
+    /// When its next tick is heard, and until when that one is the next, ns.
     tick_at_ns: u64,
+    ticks_until_ns: u64,
     busy_ticks: u64,
     ticked: Ticked,
     /// Power of running and leakage at its clock, µW.
@@ -92,6 +95,7 @@ impl Cpu {
                 speed: u64::from(khz),
                 plan: 0,
                 tick_at_ns: 0,
+                ticks_until_ns: 0,
                 busy_ticks: 0,
                 ticked: Ticked::default(),
                 power_uw: profile.power.at(khz),
@@ -118,6 +122,7 @@ impl Cpu {
     }
 
     /// Energy since boot, fJ.
+    #[inline]
     pub(crate) fn energy_fj(&self, spec: &PowerSpec, now_ns: u64) -> u128 {
         self.energy_fj
             + if self.current.is_some() {
@@ -131,6 +136,7 @@ impl Cpu {
     }
 
     /// Cycles since boot, kHz × ns, and the time in which it made any, ns: neither asleep nor standing still.
+    #[inline]
     pub(crate) fn cycles(&self, now_ns: u64) -> (u128, u64) {
         let cycling_ns = if self.current.is_some() {
             now_ns - self.since_ns - self.standing_ns(now_ns)
@@ -143,6 +149,7 @@ impl Cpu {
     }
 
     /// How much of the time since the last booking it stood still.
+    #[inline]
     fn standing_ns(&self, now_ns: u64) -> u64 {
         self.stall_until_ns.min(now_ns).saturating_sub(self.since_ns)
     }
@@ -192,6 +199,8 @@ pub(crate) struct Task {
     pub(crate) booking: Booking,
     /// Share of its cycles that waits for memory, millionths.
     pub(crate) memory_ppm: u64,
+    /// A clock, kHz, and the work it retires at that each ns, millionths of a cycle: as last worked out.
+    pace: (u32, u64),
     /// Runs until it is stopped.
     pub(crate) endless: bool,
     /// Work left of the current chunk, millionths of a cycle.
@@ -222,6 +231,7 @@ impl Task {
             nice: false,
             booking: Booking::User,
             memory_ppm: 0,
+            pace: (0, 1),
             endless: false,
             left: 0,
             rest_cycles: 0,
@@ -369,11 +379,23 @@ impl Board {
     /// The CPU a waking task goes to: the least loaded it may use, an idle one first, the lowest number of equals.
     fn choose(&self, task: u32) -> u32 {
         let allowed = self.tasks[task as usize].allowed.as_ref();
-        let load = |cpu: &Cpu| cpu.queue.len() + usize::from(cpu.current.is_some());
-        let online = || (0_u32..).zip(&self.cpus).filter(|(_, cpu)| cpu.online);
-        let fits = online().filter(|(number, _)| allowed.is_none_or(|list| list.contains(*number)));
-        let best = fits.min_by_key(|(_, cpu)| load(cpu)).or_else(|| online().min_by_key(|(_, cpu)| load(cpu)));
-        best.map_or(0, |(number, _)| number)
+        let fitting = self.least_loaded(|cpu| allowed.is_none_or(|list| list.contains(cpu)));
+        fitting.or_else(|| self.least_loaded(|_| true)).unwrap_or(0)
+    }
+
+    /// The CPU in service with the fewest tasks of those that fit, the lowest number of equals.
+    fn least_loaded(&self, fits: impl Fn(u32) -> bool) -> Option<u32> {
+        let (mut best, mut least) = (None, usize::MAX);
+        for (number, cpu) in (0_u32..).zip(&self.cpus) {
+            let load = cpu.queue.len() + usize::from(cpu.current.is_some());
+            if load < least && cpu.online && fits(number) {
+                (best, least) = (Some(number), load);
+                if load == 0 {
+                    break;
+                }
+            }
+        }
+        best
     }
 
     /// The current task of a CPU stops being runnable (`sleeps`) or is taken elsewhere.

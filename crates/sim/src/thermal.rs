@@ -56,12 +56,17 @@ impl Heat {
 impl Board {
     /// Time passes to `now_ns`, since when nothing has happened: heat comes and goes.
     pub(crate) fn warm_to(&mut self, now_ns: u64) {
-        while self.profile.thermal.is_some() && (self.heat.steps + 1) * STEP_NS <= now_ns {
-            let drawn_fj = self.heating_fj((self.heat.steps + 1) * STEP_NS);
+        while let Some(at_ns) = self.next_warming_ns().filter(|at_ns| *at_ns <= now_ns) {
+            let drawn_fj = self.heating_fj(at_ns);
             if let Some(spec) = &self.profile.thermal {
                 self.heat.step(spec, drawn_fj);
             }
         }
+    }
+
+    /// When the zone's sensor looks next, ns.
+    pub(crate) fn next_warming_ns(&self) -> Option<u64> {
+        self.profile.thermal.as_ref().map(|_| (self.heat.steps + 1) * STEP_NS)
     }
 
     /// What the zone shows, thousandths of a degree Celsius.

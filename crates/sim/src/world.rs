@@ -12,6 +12,7 @@ use crate::cpufreq::Governor;
 use crate::machine::{self, SimMachine};
 use crate::play::{Play, Stretch};
 use crate::profile::Profile;
+use crate::queue::{Class, turn};
 
 /// Why a simulated World could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -45,6 +46,9 @@ const SETTLING_NS: u64 = 1_000_000_000;
 
 /// Events between two looks at the interrupt source.
 const EVENTS_BETWEEN_LOOKS: u32 = 4_096;
+
+/// The turn of a machine on which nothing is planned.
+const NOBODY: (u64, Class) = (u64::MAX, Class::MAX);
 
 /// One or two simulated machines on one clock.
 pub struct SimWorld {
@@ -95,10 +99,9 @@ impl SimWorld {
     /// Lets time pass before anything runs that could wake anybody; interrupts are for whoever waits later.
     fn settle(&mut self) {
         let until_ns = self.now_ns.saturating_add(SETTLING_NS);
-        self.deliver();
-        while self.go_on(Some(until_ns)) {
-            self.deliver();
-        }
+        self.deliver_all();
+        while self.go_on(Some(until_ns)) {}
+        self.set_now(until_ns.clamp(self.now_ns, END_NS));
     }
 
     /// What is asked, at the start of each wait and every few thousand events, whether to stop.
@@ -152,53 +155,86 @@ impl SimWorld {
     }
 
     /// Moves what the machines said and sent to where it belongs.
-    fn deliver(&mut self) {
-        for from in 0..self.machines.len() {
-            let board = &mut self.machines[from].device_mut().board;
-            // Most events neither wake anybody nor send anything.
-            if !board.wakes.is_empty() {
-                self.wakes.extend(board.wakes.drain(..));
-            }
-            if board.outbox.is_empty() {
-                continue;
-            }
-            let mut outbox = std::mem::take(&mut board.outbox);
-            for outgoing in outbox.drain(..) {
-                if let Some(machine) = place(outgoing.to).and_then(|to| self.machines.get_mut(to)) {
-                    machine.device_mut().board.plan(outgoing.at_ns, outgoing.event);
-                }
-            }
-            self.machines[from].device_mut().board.outbox = outbox;
+    fn deliver_all(&mut self) {
+        (0..self.machines.len()).for_each(|from| self.deliver(from));
+    }
+
+    /// The same of one machine.
+    fn deliver(&mut self, from: usize) {
+        let board = &mut self.machines[from].device_mut().board;
+        // Most events neither wake anybody nor send anything.
+        if !board.wakes.is_empty() {
+            self.wakes.extend(board.wakes.drain(..));
         }
+        if board.outbox.is_empty() {
+            return;
+        }
+        let mut outbox = std::mem::take(&mut board.outbox);
+        for outgoing in outbox.drain(..) {
+            if let Some(machine) = place(outgoing.to).and_then(|to| self.machines.get_mut(to)) {
+                machine.device_mut().board.plan(outgoing.at_ns, outgoing.event);
+            }
+        }
+        self.machines[from].device_mut().board.outbox = outbox;
     }
 
-    /// The machine whose turn is next, and when.
-    fn next(&self) -> Option<(u64, usize)> {
-        let turns = self.machines.iter().enumerate();
-        let next =
-            turns.filter_map(|(place, machine)| machine.device().board.queue.next().map(|key| (key, place))).min();
-        next.map(|((at_ns, _), place)| (at_ns, place))
-    }
-
-    /// Lets the next event happen, of those delivered; where there is none until then, it is then and the answer is no.
+    /// Lets events happen, of those delivered, on the machine whose turn is next, until it is another's, somebody is woken or
+    /// sent something, or it is time to look; where there is no event until then, it is then and the answer is no.
+    /// Time passes on that machine alone: the others follow when it is their turn, or with [`SimWorld::set_now`].
     fn go_on(&mut self, until_ns: Option<u64>) -> bool {
-        match self.next().filter(|(at_ns, _)| until_ns.is_none_or(|until| *at_ns <= until)) {
-            Some((at_ns, place)) => {
-                self.set_now(at_ns);
-                self.events += u64::from(self.machines[place].device_mut().board.step());
-                true
-            }
-            None => {
-                self.set_now(until_ns.unwrap_or(0).clamp(self.now_ns, END_NS));
-                false
+        let until_ns = until_ns.map_or(END_NS, |until_ns| until_ns.min(END_NS));
+        // Of equals in time and class the near machine comes first.
+        let (mut first, mut second) = ((NOBODY, usize::MAX), (NOBODY, usize::MAX));
+        for (place, machine) in self.machines.iter().enumerate() {
+            let turn = (turn(machine.device().board.next_key()), place);
+            if turn < first {
+                (first, second) = (turn, first);
+            } else {
+                second = second.min(turn);
             }
         }
+        let ((mut next, place), is_due) = (first, first.0.0 <= until_ns);
+        let Some(board) = self.machines.get_mut(place).map(|machine| &mut machine.device_mut().board) else {
+            return false;
+        };
+        while next.0 <= until_ns && (next, place) < second {
+            self.now_ns = next.0;
+            board.pass_to(next.0);
+            board.step();
+            (self.events, self.since_look) = (self.events + 1, self.since_look + 1);
+            if !board.wakes.is_empty() || !board.outbox.is_empty() || self.since_look >= EVENTS_BETWEEN_LOOKS {
+                break;
+            }
+            next = turn(board.next_key());
+        }
+        self.deliver(place);
+        is_due
     }
 
+    /// It is `now_ns` on every machine.
     fn set_now(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         for machine in &mut self.machines {
             machine.device_mut().board.pass_to(now_ns);
+        }
+    }
+
+    /// Lets events happen until somebody is woken, or the time has come.
+    fn go_on_until(&mut self, until_ns: Option<u64>) -> Wake {
+        self.deliver_all();
+        loop {
+            if let Some(wake) = self.wakes.pop_front() {
+                return wake;
+            }
+            if !self.go_on(until_ns) {
+                self.now_ns = until_ns.unwrap_or(0).clamp(self.now_ns, END_NS);
+                return Wake::Deadline;
+            }
+            if self.since_look >= EVENTS_BETWEEN_LOOKS
+                && let Some(stop) = self.look()
+            {
+                return stop;
+            }
         }
     }
 }
@@ -231,20 +267,8 @@ impl World for SimWorld {
         if let Some(lost) = self.meet_in_wait() {
             return lost;
         }
-        loop {
-            self.deliver();
-            if let Some(wake) = self.wakes.pop_front() {
-                return wake;
-            }
-            if !self.go_on(until_ns) {
-                return Wake::Deadline;
-            }
-            self.since_look += 1;
-            if self.since_look >= EVENTS_BETWEEN_LOOKS
-                && let Some(stop) = self.look()
-            {
-                return stop;
-            }
-        }
+        let wake = self.go_on_until(until_ns);
+        self.set_now(self.now_ns);
+        wake
     }
 }

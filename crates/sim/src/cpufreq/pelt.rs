@@ -14,6 +14,9 @@ pub use task::Task;
 const SUM_MAX: u64 = 47_742;
 const WINDOW: u64 = 1024;
 
+/// The shortest time that counts, ns.
+const UNIT_NS: u64 = 1024;
+
 /// floor((2^32 - 1) * 2^(-k/32)).
 const INVERSE: [u64; 32] = [
     4_294_967_295,
@@ -77,8 +80,8 @@ impl Signal {
     /// The same, `phase_ns` after the beginning of a window.
     #[must_use]
     pub(crate) fn zero_within(clock_ns: u64, phase_ns: u64) -> Self {
-        let into_window = phase_ns / 1024 % WINDOW;
-        Signal { sum: 0, into_window, last_ns: clock_ns.saturating_sub(phase_ns % 1024), util: 0 }
+        let into_window = phase_ns / UNIT_NS % WINDOW;
+        Signal { sum: 0, into_window, last_ns: clock_ns.saturating_sub(phase_ns % UNIT_NS), util: 0 }
     }
 
     /// Utilisation as of the last window's end, 0..=1024.
@@ -89,12 +92,20 @@ impl Signal {
 
     /// Brings the signal to `clock_ns`; `running` is what was true since the last update. True if a window ended, which
     /// is when [`Signal::util`] moves.
+    #[inline]
     pub fn update(&mut self, clock_ns: u64, running: bool) -> bool {
-        let units = clock_ns.saturating_sub(self.last_ns) / 1024;
-        if units == 0 {
-            return false;
-        }
-        self.last_ns += units * 1024;
+        self.is_behind(clock_ns) && self.count(clock_ns, running)
+    }
+
+    /// Whether an update to `clock_ns` would change anything: at one instant most come in vain.
+    #[inline]
+    fn is_behind(&self, clock_ns: u64) -> bool {
+        clock_ns.saturating_sub(self.last_ns) >= UNIT_NS
+    }
+
+    fn count(&mut self, clock_ns: u64, running: bool) -> bool {
+        let units = clock_ns.saturating_sub(self.last_ns) / UNIT_NS;
+        self.last_ns += units * UNIT_NS;
         let reach = units + self.into_window;
         let windows = reach / WINDOW;
         let mut contribution = units;

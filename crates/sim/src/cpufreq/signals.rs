@@ -55,8 +55,9 @@ impl Cpufreq {
         queue.update(now_ns);
         let ran = queue.task.take_if(|t| *t == task).is_some();
         self.settle(task, cpu, ran, now_ns);
-        let capacity = self.capacity(cpu);
-        self.tasks[task as usize].dequeue(&mut self.cpus[cpu as usize].queue, ran, sleeps, capacity);
+        let queue = &mut self.cpus[cpu as usize].queue;
+        let capacity = queue.capacity();
+        self.tasks[task as usize].dequeue(queue, ran, sleeps, capacity);
     }
 
     /// Utilisation of a CPU's fair tasks as tracked, 0..=1024, up to the end of the last load window.
@@ -73,28 +74,28 @@ impl Cpufreq {
         }
     }
 
-    fn capacity(&self, cpu: u32) -> u32 {
-        let policy = self.cpus[cpu as usize].policy;
-        policy.map_or(1024, |index| self.policies[index as usize].config.capacity)
-    }
-
     /// Brings a task's signal to the present of `cpu`, whose queue is there; it `ran` since the last time, or waited or
     /// slept, perhaps elsewhere.
+    #[inline]
     fn settle(&mut self, task: u32, cpu: u32, ran: bool, now_ns: u64) {
+        match self.tasks.get_mut(task as usize) {
+            Some(task) if task.cpu() == Some(cpu) => task.update(&self.cpus[cpu as usize].queue, ran),
+            _ => self.settle_elsewhere(task, cpu, now_ns),
+        }
+    }
+
+    /// The same of a task that was on another CPU, or is new.
+    #[inline(never)]
+    fn settle_elsewhere(&mut self, task: u32, cpu: u32, now_ns: u64) {
         let index = task as usize;
         if index >= self.tasks.len() {
             self.tasks.resize(index + 1, Task::default());
         }
-        match self.tasks[index].cpu() {
-            Some(here) if here == cpu => self.tasks[index].update(&self.cpus[cpu as usize].queue, ran),
-            before => {
-                if let Some(before) = before {
-                    let queue = &mut self.cpus[before as usize].queue;
-                    queue.update(now_ns);
-                    self.tasks[index].update(queue, false);
-                }
-                self.tasks[index].move_to(cpu, &self.cpus[cpu as usize].queue);
-            }
+        if let Some(before) = self.tasks[index].cpu() {
+            let queue = &mut self.cpus[before as usize].queue;
+            queue.update(now_ns);
+            self.tasks[index].update(queue, false);
         }
+        self.tasks[index].move_to(cpu, &self.cpus[cpu as usize].queue);
     }
 }

@@ -171,8 +171,11 @@ impl Board {
     pub(crate) fn balance_tick(&mut self) {
         let tick = self.now_ns / self.tick_ns;
         let cpus = u32::try_from(self.cpus.len()).unwrap_or(0);
-        for cpu in (0..cpus).filter(|&cpu| self.cpus[cpu as usize].online).collect::<Vec<u32>>() {
+        for cpu in 0..cpus {
             let this = &self.cpus[cpu as usize];
+            if !this.online {
+                continue;
+            }
             let now = (this.queue.len() as u64 + u64::from(this.current.is_some())) * UNIT;
             let Some(balance) = &mut self.balance else { return };
             let [last, longer] = &mut balance.loads[cpu as usize];
@@ -194,13 +197,17 @@ impl Board {
         let (hz, rules) = (u64::from(self.profile.cpufreq.hz), self.profile.cpufreq.rules);
         let mut looker = if self.is_idle(cpu) { Looker::Idle } else { Looker::Busy };
         let tick = tick + apart(cpu, self.cpus.len(), hz);
-        let levels = self.balance.as_ref().map_or(0, |balance| balance.looks[cpu as usize].len());
-        for level in 0..levels {
+        let every =
+            |look: &Look, looker| ticks(look.every_ms * if looker == Looker::Busy { BUSY_FACTOR } else { 1 }, hz);
+        let is_due = |look: &Look, looker| tick.saturating_sub(look.last) >= every(look, looker);
+        let Some(looks) = self.balance.as_ref().map(|balance| &balance.looks[cpu as usize]) else { return };
+        let Some(first) = looks.iter().position(|look| is_due(look, looker)) else { return };
+        for level in first..looks.len() {
             let Some(look) = self.look_at(cpu, level).copied() else { return };
-            let every = ticks(look.every_ms * if looker == Looker::Busy { BUSY_FACTOR } else { 1 }, hz);
-            if tick.saturating_sub(look.last) < every {
+            if !is_due(&look, looker) {
                 continue;
             }
+            let every = every(&look, looker);
             if self.look(cpu, level, looker) {
                 looker = Looker::Busy;
             }
@@ -340,13 +347,18 @@ impl Board {
     }
 
     /// A CPU begins or ends work: the other threads of its core go on at another pace, and draw as much less.
+    #[inline]
     pub(super) fn repace_beside(&mut self, cpu: u32) {
-        let Some(balance) = self.balance.as_ref().filter(|balance| balance.spec.threads > 1) else { return };
+        if let Some(spec) = self.balance.as_ref().map(|balance| balance.spec).filter(|spec| spec.threads > 1) {
+            self.repace(spec.siblings(cpu).collect(), cpu);
+        }
+    }
+
+    fn repace(&mut self, siblings: Vec<u32>, cpu: u32) {
         if self.cpus[cpu as usize].current.is_none() {
             let power_uw = self.profile.power.at(self.cpus[cpu as usize].khz);
             self.cpus[cpu as usize].power_uw = power_uw;
         }
-        let siblings: Vec<u32> = balance.spec.siblings(cpu).collect();
         for other in siblings {
             if self.cpus[other as usize].current.is_some() {
                 self.book(other);

@@ -38,7 +38,7 @@ struct Sum<'a> {
 }
 
 impl<'a> Sum<'a> {
-    fn of(group: &'a Group, is_own: bool, average: usize, view: &dyn View) -> (Self, u64) {
+    fn of(group: &'a Group, is_own: bool, average: usize, view: &impl View) -> (Self, u64) {
         let (mut load, mut running) = (0, 0);
         for &cpu in &group.cpus {
             let Some(tasks) = view.runnable(cpu) else { continue };
@@ -56,7 +56,13 @@ impl<'a> Sum<'a> {
 }
 
 /// From which CPU of a domain the CPU `own` should take work, if from any.
-pub(super) fn find(domain: &Domain, own: u32, looker: Looker, rules: Rules, view: &dyn View) -> Option<Found> {
+pub(super) fn find(domain: &Domain, own: u32, looker: Looker, rules: Rules, view: &impl View) -> Option<Found> {
+    let gathers = domain.gathers && looker != Looker::Busy;
+    // Most looks find nothing to even out.
+    let running = |group: &Group| group.cpus.iter().filter_map(|&cpu| view.runnable(cpu)).sum::<u64>();
+    if !gathers && domain.groups.iter().all(|group| running(group) <= group.capacity()) {
+        return None;
+    }
     let average = match looker {
         Looker::Busy => domain.averages[0],
         Looker::NewlyIdle => domain.averages[1],
@@ -78,7 +84,7 @@ pub(super) fn find(domain: &Domain, own: u32, looker: Looker, rules: Rules, view
     if let Some((group, load)) = uneven(domain, &this, &sums, mean) {
         return Some(Found { cpu: queue(group, load, view)?, load, leader: None });
     }
-    if looker == Looker::Busy || !domain.gathers || !this.has_room() {
+    if !gathers || !this.has_room() {
         return None;
     }
     let (leader, least) = ends(&this, &sums, rules)?;
@@ -128,7 +134,7 @@ fn ends<'a>(this: &Sum<'a>, others: &[Sum<'a>], rules: Rules) -> Option<(Sum<'a>
 }
 
 /// The CPU of a group that has the most; one with a single task only if that one may be moved.
-fn queue(group: &Group, load: u64, view: &dyn View) -> Option<u32> {
+fn queue(group: &Group, load: u64, view: &impl View) -> Option<u32> {
     let tasks = group.cpus.iter().filter_map(|&cpu| Some((cpu, view.runnable(cpu)?)));
     let movable = tasks.filter(|&(_, tasks)| tasks > 1 || (tasks == 1 && load >= UNIT));
     let most = movable.reduce(|most, next| if next.1 > most.1 { next } else { most });

@@ -46,6 +46,7 @@ impl Board {
         this.plan = this.plan.wrapping_add(1);
         if let Some(task) = this.current.take() {
             this.changing = true;
+            self.plan_retirement(cpu, None);
             self.stop_clocking(task);
             self.repace_beside(cpu);
         }
@@ -94,14 +95,19 @@ impl Board {
         if passed == 0 {
             return;
         }
-        this.energy_fj = this.energy_fj(&profile.power, now);
-        (this.cycles, this.cycling_ns) = this.cycles(now);
-        let worked = passed - this.standing_ns(now);
-        this.since_ns = now;
         let Some(task) = this.current else {
+            this.energy_fj = this.energy_fj(&profile.power, now);
+            (this.cycles, this.cycling_ns) = this.cycles(now);
+            this.since_ns = now;
             this.idle_ns += passed;
             return;
         };
+        let standing = this.standing_ns(now);
+        let worked = passed - standing;
+        this.energy_fj += profile.power.awake_fj(this.power_uw, worked, standing);
+        this.cycles += u128::from(this.khz) * u128::from(worked);
+        this.cycling_ns += worked;
+        this.since_ns = now;
         let task = &mut self.tasks[task as usize];
         let done = worked * this.speed;
         task.retired += u128::from(done);
@@ -138,24 +144,19 @@ impl Board {
         let this = &mut self.cpus[cpu as usize];
         let Some(task) = this.current else { return };
         let task = &mut self.tasks[task as usize];
-        this.speed = speed(u64::from(this.khz), max_khz, task.memory_ppm);
+        if task.pace.0 != this.khz {
+            task.pace = (this.khz, speed(u64::from(this.khz), max_khz, task.memory_ppm));
+        }
+        this.speed = task.pace.1;
         if let Some(pace_ppm) = pace_ppm {
             this.speed = (this.speed * pace_ppm / WHOLE_PPM).max(1);
             let (running, leakage) = self.profile.power.at(this.khz);
             this.power_uw = (running * pace_ppm / WHOLE_PPM, leakage);
         }
         this.plan = this.plan.wrapping_add(1);
-        if task.endless {
-            return;
-        }
-        let at = self.now_ns.max(this.stall_until_ns).saturating_add(task.left.div_ceil(this.speed));
-        let event = Event::Retired { cpu, plan: this.plan };
-        self.plan(at, event);
-    }
-
-    /// Whether nothing has overtaken a plan for a CPU.
-    pub(crate) fn stands(&self, cpu: u32, plan: u32) -> bool {
-        self.cpus[cpu as usize].plan == plan
+        let from = self.now_ns.max(this.stall_until_ns);
+        let at = (!task.endless).then(|| from.saturating_add(task.left.div_ceil(this.speed)));
+        self.plan_retirement(cpu, at);
     }
 
     /// A CPU's task should be done now.
@@ -176,11 +177,18 @@ impl Board {
     }
 
     fn start_ticking(&mut self, cpu: u32) {
+        let now = self.now_ns;
+        if now < self.cpus[cpu as usize].ticks_until_ns {
+            return;
+        }
         let (tick, delay) = (self.tick_ns, u64::from(self.profile.cpufreq.tick_delay_ns));
-        let number = self.now_ns.saturating_sub(delay) / tick + 1;
-        let next = number * tick + delay + self.noise.tick_late_ns(number, self.profile.cpufreq.tick_scatter_ns);
-        if self.cpu(cpu).tick_at_ns != next {
-            self.cpu(cpu).tick_at_ns = next;
+        let number = now.saturating_sub(delay) / tick + 1;
+        let until = number * tick + delay;
+        let next = until + self.noise.tick_late_ns(number, self.profile.cpufreq.tick_scatter_ns);
+        let this = self.cpu(cpu);
+        this.ticks_until_ns = until;
+        if this.tick_at_ns != next {
+            this.tick_at_ns = next;
             self.plan(next, Event::Tick { cpu });
         }
     }

@@ -29,7 +29,12 @@ pub struct Queue {
 }
 
 /// Brings a signal to `clock_ns`. What it stands for has been running since `from_ns`, or not at all. True if a window ended.
+#[inline]
 pub(super) fn counted(signal: &mut Signal, clock_ns: u64, from_ns: Option<u64>) -> bool {
+    signal.is_behind(clock_ns) && count(signal, clock_ns, from_ns)
+}
+
+fn count(signal: &mut Signal, clock_ns: u64, from_ns: Option<u64>) -> bool {
     let Some(from_ns) = from_ns else { return signal.update(clock_ns, false) };
     let ended = signal.update(from_ns.min(clock_ns), false);
     ended | (from_ns < clock_ns && signal.update(clock_ns, true))
@@ -69,6 +74,12 @@ impl Queue {
         &self.signal
     }
 
+    /// What it was made with, 1..=1024.
+    #[expect(clippy::cast_possible_truncation, reason = "it came as 32 bits")]
+    pub(crate) fn capacity(&self) -> u32 {
+        self.capacity as u32
+    }
+
     /// Utilisation of fair tasks as of the last update, 0..=1024.
     #[must_use]
     pub fn util(&self) -> u32 {
@@ -82,9 +93,13 @@ impl Queue {
     }
 
     /// Brings the clock to the present.
+    #[inline]
     pub fn advance(&mut self, now_ns: u64) {
-        let passed = now_ns.saturating_sub(self.wall_ns);
-        self.wall_ns = self.wall_ns.max(now_ns);
+        if now_ns <= self.wall_ns {
+            return;
+        }
+        let passed = now_ns - self.wall_ns;
+        self.wall_ns = now_ns;
         if self.running {
             let at_capacity = (passed * self.capacity) >> ONE_SHIFT;
             self.clock_ns += (at_capacity * self.speed) >> ONE_SHIFT;
@@ -94,6 +109,7 @@ impl Queue {
     }
 
     /// Brings clock and signal to the present.
+    #[inline]
     pub fn update(&mut self, now_ns: u64) {
         self.advance(now_ns);
         let clock_ns = self.clock_ns();
