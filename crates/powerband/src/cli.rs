@@ -11,6 +11,7 @@ mod examples;
 mod judged;
 mod look;
 mod noise;
+mod pace;
 mod sim;
 mod stored;
 
@@ -20,6 +21,7 @@ pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_scr
 pub(crate) use judged::Judged;
 pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
 pub(crate) use noise::{Calibrate, Compare};
+pub(crate) use pace::{Cpuspeed, Pace, PaceRule};
 pub(crate) use sim::{MountLoad, Sim, SimVerb};
 pub(crate) use stored::{Export, Format, Report, Show};
 
@@ -150,6 +152,8 @@ pub(crate) enum Verb {
     Undo(Undo),
     /// Set knobs while one command runs, then restore them
     With(With),
+    /// Set frequencies by the rule of a daemon, until it ends
+    Pace(Pace),
     /// Compare settings by measuring
     Try(Box<Try>),
     /// Find the best of many settings, e.g. the lowest power within a latency limit

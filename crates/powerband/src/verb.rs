@@ -12,6 +12,7 @@ pub(crate) mod info;
 pub(crate) mod knobs;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod pace;
 pub(crate) mod replicate;
 pub(crate) mod report;
 pub(crate) mod resume;

@@ -248,10 +248,15 @@ impl Pacing {
         }
     }
 
-    /// Lets go of what is read; what is held is the caller's to restore.
+    /// How many policies are paced.
     #[must_use]
-    pub fn close(self, machine: &mut dyn Machine) -> Applied {
-        machine.close(self.stat);
+    pub fn policies(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// What is held, for its end.
+    #[must_use]
+    pub fn into_applied(self) -> Applied {
         self.applied
     }
 }

@@ -33,6 +33,7 @@ fn all() -> Vec<(&'static str, Value)> {
         of::<doctor::Lacking<'_>>(),
         of::<capture::Captured<'_>>(),
         of::<confirm::Kept>(),
+        of::<powerband_session::Decided>(),
         of::<sim::Machines>(),
         of::<sim::OneMachine>(),
         of::<Planned<'_>>(),

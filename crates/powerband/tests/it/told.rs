@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::desk::{Desk, text, workspace};
 
-const VERBS: [&str; 26] = [
+const VERBS: [&str; 27] = [
     "info",
     "get",
     "why",
@@ -17,6 +17,7 @@ const VERBS: [&str; 26] = [
     "confirm",
     "undo",
     "with",
+    "pace",
     "try",
     "tune",
     "calibrate",
