@@ -47,7 +47,13 @@ fn dispatch(cli: Cli) -> Answer {
     let shared = cli.shared;
     if matches!(
         cli.verb,
-        Verb::With(_) | Verb::Pace(_) | Verb::Try(_) | Verb::Tune(_) | Verb::Calibrate(_) | Verb::Run(_) | Verb::Resume(_)
+        Verb::With(_)
+            | Verb::Pace(_)
+            | Verb::Try(_)
+            | Verb::Tune(_)
+            | Verb::Calibrate(_)
+            | Verb::Run(_)
+            | Verb::Resume(_)
     ) {
         // What holds or measures does not outlive the sudo that runs it.
         if !powerband_host::end_with_sudo() {

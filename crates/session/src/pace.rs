@@ -2,7 +2,7 @@
 mod stat;
 
 use powerband_cpuspeed::{Decision, Group, Options, Pin, Sums, Walker, Wish, discover_listed, within};
-use powerband_knob::{Applied, KnobError, Policy, Selection, apply, policies};
+use powerband_knob::{Applied, KnobError, Policy, Selection, apply, policies, restore};
 use powerband_machine::{
     Acted, Action, Change, EntryId, Handle, Hold, Look, Machine, StopSignal, UserSignal, Wake, World,
 };
@@ -141,12 +141,16 @@ impl Pacing {
         let mut applied =
             apply(machine, &setting, Hold::Held, &Selection::default()).inspect_err(|_| machine.close(stat))?;
         applied.notes.extend(notes);
+        let entries: Option<Vec<EntryId>> =
+            chosen.iter().map(|policy| entry_of(machine, &applied, &policy.file(SPEED))).collect();
+        let Some(entries) = entries else {
+            let left = restore(machine, &applied.entries, true).not_restored();
+            let left = if left.is_empty() { String::new() } else { format!("; not restored: {}", left.join(", ")) };
+            return Err(SessionError::Failed(format!("the ledger has no entry for {SPEED}{left}")));
+        };
         let now = stat::read(machine, stat);
         let mut processes = Vec::new();
-        for (policy, steps) in chosen.into_iter().zip(steps) {
-            let file = policy.file(SPEED);
-            let entry = entry_of(machine, &applied, &file);
-            let entry = entry.ok_or_else(|| SessionError::Failed(format!("the ledger has no entry for {file}")))?;
+        for ((policy, steps), entry) in chosen.into_iter().zip(steps).zip(entries) {
             let sums = stat::of(&now, &policy.online, &[]);
             let khz = steps.first().copied().unwrap_or(0);
             let walker = Walker::new(Group::new(*options, steps, sums.clone()));
@@ -320,3 +324,6 @@ fn entry_of(machine: &dyn Change, applied: &Applied, file: &str) -> Option<Entry
     let open = machine.open_entries();
     open.iter().rev().find(|it| applied.entries.contains(&it.id) && writes(&it.turn.action)).map(|it| it.id)
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,7 +80,9 @@ fn follow(
     if !shared.json {
         let (policies, interval) = (pacing.policies(), format_duration(options.interval_ms() * 1_000_000));
         let policies = if policies == 1 { "1 policy".to_owned() } else { format!("{policies} policies") };
-        output::print(&format!("governor userspace on {policies}, a look every {interval}; Ctrl-C ends it and restores"));
+        output::print(&format!(
+            "governor userspace on {policies}, a look every {interval}; Ctrl-C ends it and restores"
+        ));
     }
     let mut listener = Listener { json: shared.json, verbose: shared.verbose, had_terminal: on_a_terminal() };
     Ok(pacing.run(world, for_ns, &mut listener)?)
