@@ -337,7 +337,7 @@ pub(crate) struct Try {
     /// Knobs and their values, or commands to compare: governor=all freq=500MHz,600MHz, 'sleep 0.01' 'sleep 0.011'
     ///
     /// Lists of values are crossed. Ranges: rx-usecs=10..100:10. Knobs of the load: env.NAME=a,b sets an environment variable,
-    /// background=none,spin@cpu1 runs a second load during each trial.
+    /// background=none,spin@cpu1 runs a second load during each trial, daemon=none,COMMAND a program that sets knobs by itself.
     #[arg(value_name = "KNOB[@TARGET]=V1,V2...|COMMAND")]
     pub(crate) words: Vec<String>,
     /// Add a whole setting, with or without a name: 'tuned:governor=conservative up_threshold=98'

@@ -17,6 +17,7 @@ mod cooled;
 mod counted;
 mod counter;
 mod coursed;
+mod daemons;
 mod declared;
 mod desk;
 mod displaced;
