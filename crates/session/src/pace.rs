@@ -29,7 +29,7 @@ pub struct Decided {
     /// Idle time of the CPU that was idle least since the last look, %; absent where none has passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_percent: Option<u32>,
-    /// What follows from it.
+    /// What follows from it: at an end of its steps it stays.
     pub wish: Wished,
     /// The frequency it goes to, kHz.
     pub khz: u32,
@@ -267,6 +267,8 @@ impl Pacing {
 
 impl Process {
     fn decided(&mut self, at_s: f64, decision: &Decision, acted: Option<&Acted>) -> Decided {
+        // At the end of its steps it stays, whatever it wishes for.
+        let wish = if decision.walk.is_empty() { Wish::Stay } else { decision.wish };
         self.khz = decision.walk.last().copied().unwrap_or(self.khz);
         let refused = acted.and_then(|acted| {
             let errno = acted.errno?;
@@ -277,7 +279,7 @@ impl Process {
             policy: self.policy.clone(),
             cpus: self.cpus.clone(),
             idle_percent: decision.idle_percent,
-            wish: decision.wish.into(),
+            wish: wish.into(),
             khz: self.khz,
             refused,
         }

@@ -151,7 +151,7 @@ impl WorldBench<'_> {
                 continue;
             }
             machine.act(&Turn::write(path, text)).map_err(|error| Fatal::Ledger { why: error.to_string() })?;
-            left.push(format!("{} at {}", placed(knob, site), now.trim()));
+            left.push(format!("{} reading {}", placed(knob, site), now.trim()));
         }
         if !left.is_empty() {
             self.told.insert(format!("the daemon '{line}' left {}; it was restored after each trial", left.join(", ")));

@@ -1,7 +1,7 @@
 //! `pace`: what it decides on a simulated machine, what its signals do, and that a killed one leaves the governor as it was.
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, root};
+use crate::desk::{Desk, Ran, machine_alone, root};
 
 const SERVER: [&str; 4] = ["--machine", "sim:x3650", "pace", "cpuspeed"];
 
@@ -30,8 +30,9 @@ fn idle_cpus_go_down_step_by_step_and_a_busy_one_stays_up() {
     assert_eq!(busy.count(), 1, "{decided:?}");
     let told = desk.run(&[&SERVER[..], &["--for", "5s", "-i", "10", "-M", "2700000", "-v"]].concat()).ended(0).out;
     for line in [
-        "governor userspace on 8 policies, a look every 1s",
+        "governor userspace on 8 policies, a look every 1 s",
         "1.01 s  policy0 (cpus 0): 100 % idle, one step down: 2333 MHz",
+        "4.03 s  policy0 (cpus 0): 100 % idle, stay: 2000 MHz",
     ] {
         assert!(told.contains(line), "{told}");
     }
@@ -91,6 +92,7 @@ is() {
     done
 }
 "#;
+    let _alone = machine_alone();
     let program = format!("P={}", env!("CARGO_BIN_EXE_powerband"));
     let script = format!("{helpers}{script}");
     root().then(|| Desk::new().run(&["sim", "enter", "quadcore", "--", "env", &program, "sh", "-c", &script]))

@@ -184,6 +184,7 @@ fn knobs_are_listed_and_explained() {
         let member = match name {
             "file:" => "file:/tmp/x",
             "sysctl." => "sysctl.vm.swappiness",
+            "module." => "module.msr",
             name => name,
         };
         let one = desk.run(&["knobs", member]).ended(0).out;

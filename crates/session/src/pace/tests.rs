@@ -87,7 +87,8 @@ fn it_sets_the_frequencies_that_the_simulated_daemon_sets_under_the_same_load() 
     begin_load(&mut paced);
     let (mut kept, mut seen) = (Kept::default(), std::collections::BTreeSet::new());
     for tenth in 1..=600 {
-        let at_ns = tenth * SECOND / 10;
+        // Between two steps, which are at multiples of 10 ms.
+        let at_ns = tenth * SECOND / 10 + 3_000_000;
         pass(&mut own, at_ns);
         assert_eq!(pacing.run(&mut paced, Some(at_ns), &mut kept).unwrap(), PaceEnd::Time);
         let frequencies = speeds(&mut own);
