@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{COMMON, MountLoad, OUTPUT};
+use super::{COMMON, MountLoad};
 
 /// `pace`.
 #[derive(Args, Debug)]
@@ -16,12 +16,12 @@ pub(crate) struct Pace {
 /// Rules to set frequencies by.
 #[derive(Subcommand, Debug)]
 pub(crate) enum PaceRule {
-    /// The daemon cpuspeed of Red Hat Enterprise Linux 5 and 6: one step up or down by how idle the CPUs were
+    /// Step up or down by how idle the CPUs were, as the daemon cpuspeed of RHEL 5 and 6
     ///
     /// Sets the governor userspace and then, at each interval, for each group of CPUs with a common frequency: the highest
     /// frequency where the busiest CPU was idle for 10 % of the time or less, one step up below 25 %, one step down above. SIGUSR1
     /// pins the highest frequency, SIGUSR2 the lowest, SIGHUP lets it decide again. Governor and frequencies are restored when it
-    /// ends, also by Ctrl-C, SIGTERM or SIGKILL.
+    /// ends, also by Ctrl-C, SIGTERM or SIGKILL. -v prints each decision, --json a line for each.
     Cpuspeed(Box<Cpuspeed>),
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Cpuspeed {
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true, help_heading = COMMON)]
     pub(crate) length: Option<String>,
     /// What a simulated machine runs meanwhile (default: idle)
-    #[arg(long, value_name = "NAME", help_heading = OUTPUT)]
+    #[arg(long, value_name = "NAME", help_heading = COMMON)]
     pub(crate) load: Option<MountLoad>,
     /// What is not followed.
     #[command(flatten)]
