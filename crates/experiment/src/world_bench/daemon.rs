@@ -45,6 +45,14 @@ struct Found {
     text: String,
 }
 
+/// One command takes the place of the shell that starts it: that it has ended is then the end of the daemon, which restores what
+/// it set before.
+fn in_place_of_shell(line: &str) -> String {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let is_one = !line.contains([';', '&', '|', '(', '`', '\n']) && !first.contains('=');
+    if is_one { format!("exec {line}") } else { line.to_owned() }
+}
+
 fn found(machine: &mut dyn Look) -> Vec<Found> {
     let mut all = Vec::new();
     for policy in policies(machine, "cpufreq.governor").map(|all| all.active).unwrap_or_default() {
@@ -75,7 +83,7 @@ impl WorldBench<'_> {
             Err(error) => return refused(error.to_string()),
         }
         let found = found(machine);
-        let argv = ["sh", "-c", &line].map(str::to_owned).to_vec();
+        let argv = ["sh", "-c", &in_place_of_shell(&line)].map(str::to_owned).to_vec();
         let invocation = Invocation { env: self.lent.clone(), ..Invocation::default() };
         let work = Work::Command { argv, demand: None, invocation };
         let job =
@@ -98,6 +106,10 @@ impl WorldBench<'_> {
         let early = self.world.machine(Side::Near).and_then(|machine| machine.finished(process));
         let mut stopped = false;
         let ended = if early.is_none() { self.end_process(process, &mut stopped) } else { None };
+        // What a shell of several commands started may outlive it.
+        if let Some(machine) = self.world.machine(Side::Near) {
+            machine.left_behind(true);
+        }
         self.clear_up(&line, &found)?;
         if stopped {
             return Ok(Err(Void::Stopped));
@@ -166,4 +178,17 @@ fn with_cpu_time(mut outcome: Outcome, cpu_s: f64) -> Outcome {
         outcome.metrics.insert(CPU_TIME.into(), cpu_s);
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_place_of_shell;
+
+    #[test]
+    fn one_command_takes_the_place_of_its_shell() {
+        assert_eq!(in_place_of_shell("powerband pace cpuspeed -i 10"), "exec powerband pace cpuspeed -i 10");
+        for line in ["A=1 daemon", "prepare; daemon", "daemon | tee log", "cd /x && ./daemon"] {
+            assert_eq!(in_place_of_shell(line), line);
+        }
+    }
 }
