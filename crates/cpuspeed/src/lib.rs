@@ -4,15 +4,19 @@
 //! looks how idle they were, and goes one step up, one step down, or straight to the top. Here is the rule alone, so that a
 //! simulated machine and a real daemon decide alike; who calls it waits, reads `/proc/stat` and writes `scaling_setspeed`.
 //! Facts from the manual page and the behaviour of cpuspeed 1.5 (1.2.1 has the same intervals and thresholds).
+mod config;
 mod group;
 mod options;
 mod steps;
+mod walker;
 mod wish;
 
-pub use group::Group;
+pub use config::{ConfigError, Configured};
+pub use group::{Decision, Group};
 pub use options::{OptionError, Options};
-pub use steps::{discover, within};
-pub use wish::{Sums, Wish, wish};
+pub use steps::{discover, discover_listed, within};
+pub use walker::{Pin, Walker, Woken};
+pub use wish::{Sums, Wish, idle_percent, wish, wish_of};
 
 /// How long the daemon waits after each step of a walk over several, ms.
 pub const PAUSE_MS: u32 = 10;

@@ -27,6 +27,17 @@ pub fn discover(lowest_khz: u32, highest_khz: u32, mut set: impl FnMut(u32) -> O
     }
 }
 
+/// The clocks the daemon finds between two limits where the driver lists its clocks: of each that is asked for, the governor
+/// userspace makes the lowest of the list that is not below it. A driver without a list takes every clock.
+#[must_use]
+pub fn discover_listed(listed_khz: &[u32], lowest_khz: u32, highest_khz: u32) -> Vec<u32> {
+    let within_limits = || listed_khz.iter().copied().filter(|khz| (lowest_khz..=highest_khz).contains(khz));
+    discover(lowest_khz, highest_khz, |asked| match listed_khz {
+        [] => Some(asked),
+        _ => within_limits().filter(|khz| *khz >= asked).min().or_else(|| within_limits().max()),
+    })
+}
+
 /// Those of the clocks that lie between the two speeds that options may name.
 #[must_use]
 pub fn within(steps_khz: &[u32], min_khz: Option<u32>, max_khz: Option<u32>) -> Vec<u32> {

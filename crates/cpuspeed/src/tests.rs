@@ -1,5 +1,7 @@
 //! The worked example, each option, ties, groups, walks over several steps, and how steps are found.
-use crate::{Group, OptionError, Options, Sums, Wish, discover, wish, within};
+use crate::{
+    Configured, Group, OptionError, Options, Pin, Sums, Walker, Wish, discover, discover_listed, wish, within,
+};
 
 const SERVER: [u32; 7] = [2_400_000, 2_267_000, 2_133_000, 2_000_000, 1_867_000, 1_733_000, 1_600_000];
 
@@ -76,7 +78,7 @@ fn time_in_the_kernel_is_busy() {
 #[test]
 fn without_time_between_two_looks_nothing_moves() {
     let mut group = alone();
-    assert!(group.look(&[Sums::default()]).is_empty());
+    assert!(group.look(&[Sums::default()]).walk.is_empty());
     let backwards = wish(&Options::default(), &idle(90), &Sums::default());
     assert_eq!(backwards, Wish::Stay);
 }
@@ -96,22 +98,22 @@ fn a_group_takes_the_fastest_wish_of_its_cpus() {
 fn a_move_over_several_steps_goes_through_each() {
     let mut group = alone();
     for looks in 1..=9 {
-        let walked = group.look(&[after(&vec![90; looks])]);
+        let walked = group.look(&[after(&vec![90; looks])]).walk;
         assert!(walked.len() <= 1, "down is one step at a time: {walked:?}");
     }
     assert_eq!(group.khz(), Some(1_600_000));
     let mut percents = vec![90; 9];
     percents.push(0);
-    let up = group.look(&[after(&percents)]);
+    let up = group.look(&[after(&percents)]).walk;
     assert_eq!(up, [1_733_000, 1_867_000, 2_000_000, 2_133_000, 2_267_000, 2_400_000]);
 }
 
 #[test]
 fn the_ends_of_the_table_hold() {
     let mut group = Group::new(Options::default(), vec![2_400_000], vec![Sums::default()]);
-    assert!(group.look(&[idle(100)]).is_empty());
+    assert!(group.look(&[idle(100)]).walk.is_empty());
     let mut none = Group::new(Options::default(), Vec::new(), vec![Sums::default()]);
-    assert!(none.look(&[idle(100)]).is_empty() && none.khz().is_none());
+    assert!(none.look(&[idle(100)]).walk.is_empty() && none.khz().is_none());
 }
 
 #[test]
@@ -141,4 +143,60 @@ fn options_that_make_no_daemon_are_refused() {
     assert_eq!(Options { threshold_percent: 101, ..usual }.check(), Err(OptionError::Thresholds(10, 101)));
     let speeds = Options { min_khz: Some(2), max_khz: Some(1), ..usual };
     assert_eq!(speeds.check(), Err(OptionError::Speeds(2, 1)));
+}
+
+#[test]
+fn a_walker_sets_looks_and_sleeps_in_turn() {
+    let mut walker = Walker::new(alone());
+    assert!(!walker.looks_next());
+    let woken = walker.wake(&[]);
+    assert_eq!((woken.decision, woken.khz, woken.sleep_ms), (None, Some(2_400_000), 2_010), "it begins at the top");
+    let woken = walker.wake(&[after(&[90])]);
+    assert_eq!((woken.khz, woken.sleep_ms), (Some(2_267_000), 2_010));
+    assert_eq!(woken.decision.unwrap().idle_percent, Some(90));
+    walker.wake(&[after(&[90, 90])]);
+    let up = walker.wake(&[after(&[90, 90, 5])]);
+    assert_eq!((up.khz, up.sleep_ms), (Some(2_267_000), 10), "a pause, and on to the next step without looking");
+    assert!(!walker.looks_next());
+    assert_eq!(walker.wake(&[]).khz, Some(2_400_000));
+}
+
+#[test]
+fn a_pinned_walker_does_not_look_until_it_is_let_go() {
+    let mut walker = Walker::new(alone());
+    walker.wake(&[]);
+    walker.pin(Some(Pin::Slowest), &[]);
+    let walked: Vec<u32> = std::iter::from_fn(|| walker.wake(&[]).khz).collect();
+    assert_eq!(walked, SERVER[1..]);
+    assert_eq!(walker.wake(&[after(&[0])]).khz, None, "busy, and it stays");
+    walker.pin(Some(Pin::Fastest), &[]);
+    assert_eq!(std::iter::from_fn(|| walker.wake(&[]).khz).last(), Some(2_400_000));
+    walker.pin(None, &[after(&[0])]);
+    assert_eq!(walker.wake(&[after(&[0])]).khz, None, "no time has passed");
+    assert_eq!(walker.wake(&[after(&[0, 90])]).khz, Some(2_267_000), "what came before it was let go does not count");
+}
+
+#[test]
+fn steps_are_found_in_the_drivers_list_as_by_asking() {
+    let mut listed = SERVER;
+    listed.reverse();
+    assert_eq!(discover_listed(&listed, 1_600_000, 2_400_000), SERVER);
+    assert_eq!(discover_listed(&listed, 1_800_000, 2_300_000), SERVER[1..5], "between the limits");
+    assert_eq!(discover_listed(&[], 1_600_000, 2_400_000), discover(1_600_000, 2_400_000, Some));
+}
+
+#[test]
+fn a_configuration_says_busy_where_the_daemon_says_idle() {
+    let text = "# MAX_SPEED=1\nDRIVER=\nMAX_SPEED=2267000 # top\nMIN_SPEED=\"1600000\"\nUP_THRESHOLD=80\n\
+                DOWN_THRESHOLD=\nIGNORE_NICE=1\nGOVERNOR=ondemand\nOPTS=\"$OPTS -i 10\"\n";
+    let told = Configured::parse(text).unwrap();
+    let options = told.over(Options { min_khz: Some(5), ..Options::default() });
+    assert_eq!((options.min_khz, options.max_khz), (Some(1_600_000), Some(2_267_000)));
+    assert_eq!((options.fast_up_percent, options.threshold_percent, options.ignore_nice), (20, 25, true));
+    assert_eq!(told.other_governor.as_deref(), Some("ondemand"));
+    assert_eq!(told.unused, ["OPTS=$OPTS -i 10"]);
+    let userspace = Configured::parse("GOVERNOR='userspace'\n").unwrap();
+    assert_eq!(userspace, Configured::default());
+    let wrong = Configured::parse("A=1\nUP_THRESHOLD=120\n").unwrap_err().to_string();
+    assert_eq!(wrong, "line 2: UP_THRESHOLD is '120'; write a percentage, 0 to 100");
 }

@@ -30,20 +30,32 @@ pub enum Wish {
     Slower,
 }
 
-/// What a CPU wishes for between two readings: idle % = 100·Δidle/Δtotal, cut to a whole number. No time between them
-/// leaves the clock alone; a sum that went back counts as one that stood still.
+/// What a CPU wishes for between two readings: [`wish_of`] its [`idle_percent`].
 #[must_use]
 pub fn wish(options: &Options, before: &Sums, after: &Sums) -> Wish {
+    wish_of(options, idle_percent(options, before, after))
+}
+
+/// How idle a CPU was between two readings: 100·Δidle/Δtotal, cut to a whole number; `None` where no time has passed. A sum
+/// that went back counts as one that stood still.
+#[must_use]
+pub fn idle_percent(options: &Options, before: &Sums, after: &Sums) -> Option<u32> {
     let passed = |part: fn(&Sums) -> u64| part(after).saturating_sub(part(before));
     let counts = |part: u64, ignored: bool| if ignored { 0 } else { part };
     let idle = passed(|sums| sums.idle)
         .saturating_add(counts(passed(|sums| sums.nice), options.ignore_nice))
         .saturating_add(counts(passed(|sums| sums.iowait), options.ignore_iowait));
     let total = passed(|sums| sums.user).saturating_add(passed(|sums| sums.system)).saturating_add(idle);
-    let Some(percent) = (u128::from(idle) * 100).checked_div(u128::from(total)) else { return Wish::Stay };
-    let (fast_up, threshold) = (u128::from(options.fast_up_percent), u128::from(options.threshold_percent));
-    match percent.cmp(&threshold) {
-        _ if percent <= fast_up => Wish::Fastest,
+    let percent = (u128::from(idle) * 100).checked_div(u128::from(total))?;
+    u32::try_from(percent).ok()
+}
+
+/// What a CPU that was so idle wishes for. No time between two readings leaves the clock alone.
+#[must_use]
+pub fn wish_of(options: &Options, idle_percent: Option<u32>) -> Wish {
+    let Some(percent) = idle_percent else { return Wish::Stay };
+    match percent.cmp(&options.threshold_percent) {
+        _ if percent <= options.fast_up_percent => Wish::Fastest,
         std::cmp::Ordering::Less => Wish::Faster,
         std::cmp::Ordering::Equal => Wish::Stay,
         std::cmp::Ordering::Greater => Wish::Slower,

@@ -6,8 +6,8 @@ use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    BACKGROUND, BASELINE, Background, CommandMeter, Cool, CpuList, LoadKnob, Metric, PlannedSetting, Requirement,
-    Setting, Side, Started, parse_duration_ns, parse_percent,
+    BACKGROUND, BASELINE, Background, CommandMeter, Cool, CpuList, DAEMON, LoadKnob, Metric, PlannedSetting,
+    Requirement, Setting, Side, Started, parse_duration_ns, parse_percent,
 };
 
 use crate::asked::Sources;
@@ -21,6 +21,7 @@ use crate::search::Asked;
 use crate::short::bearable;
 use crate::space::Space;
 use crate::variants::{Variant, baseline, variants};
+use crate::world_bench::daemon::daemon_cpu;
 use crate::{Plan, PlanError, ResolveError};
 
 /// Margin of "same" until a calibration knows better.
@@ -69,7 +70,8 @@ impl Resolved {
                 Background::Command(line) => Some((*side, BACKGROUND, changes.filled(line))),
                 Background::None | Background::Spin(_) => None,
             });
-            for line in hooks.chain(background) {
+            let daemon = changes.daemon.iter().map(|line| (Side::Near, DAEMON, changes.filled(line)));
+            for line in hooks.chain(background).chain(daemon) {
                 if !all.contains(&line) {
                     all.push(line);
                 }
@@ -141,7 +143,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     }
     let machine = identity(world, Side::Near, |machine| machine.name);
     let says_more = |typed: &Option<String>, name: &str| typed.clone().filter(|typed| typed != name);
-    let started = Started {
+    let mut started = Started {
         machine_typed: says_more(&plan.machine, &machine),
         far_typed: says_more(&plan.far, far.as_deref().unwrap_or_default()),
         machine,
@@ -165,6 +167,9 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         ..rules
     };
     let variants = variants(&plan.load, &started.hooks, &settings)?;
+    if variants.iter().any(|variant| variant.changes.daemon.is_some()) {
+        started.metrics.push(daemon_cpu());
+    }
     Ok(Resolved { started, settings, load: plan.load.clone(), variants, picks, narrow, notes })
 }
 

@@ -35,6 +35,7 @@ fn used(load: &Load, hooks: &Hooks, changes: &[LoadVariant]) -> Result<(), PlanE
     let mut lines = load.command_lines();
     lines.extend(hooks.all().map(|(_, line)| line.to_owned()));
     lines.extend(changes.iter().flat_map(|it| &it.background).map(|(_, background)| background.to_string()));
+    lines.extend(changes.iter().filter_map(|it| it.daemon.clone()));
     for (name, _) in changes.iter().flat_map(|it| &it.parameters) {
         let place = format!("{{{name}}}");
         if !lines.iter().any(|line| line.contains(&place)) {
@@ -68,7 +69,7 @@ pub(crate) fn values(axis: &Axis, load: &Load) -> Option<Result<Vec<String>, Pla
     let all: Vec<String> = match of_load {
         LoadKnob::Command => load.command_lines(),
         LoadKnob::Background => Background::split(&axis.values),
-        LoadKnob::Env(_) => axis.values.split(',').map(str::to_owned).collect(),
+        LoadKnob::Env(_) | LoadKnob::Daemon => axis.values.split(',').map(str::to_owned).collect(),
         LoadKnob::Parameter(_) => match steps(&axis.values) {
             Some(Ok(steps)) => steps,
             Some(Err(why)) => return Some(Err(PlanError::Variant(format!("{}: {why}", axis.knob)))),
@@ -115,7 +116,7 @@ pub(crate) fn label(assignment: &Assignment, all: &[Assignment]) -> Option<Strin
         }
         LoadKnob::Parameter(name) if command.is_some_and(|line| line.contains(&format!("{{{name}}}"))) => None,
         LoadKnob::Parameter(name) => Some(format!("{name}={value}")),
-        LoadKnob::Env(_) | LoadKnob::Background => Some(assignment.to_string()),
+        LoadKnob::Env(_) | LoadKnob::Background | LoadKnob::Daemon => Some(assignment.to_string()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A bench made of machines: turn the setting, let it settle, run the load under the meters, look whether the knobs are
 //! still where they were put, and put everything back, whatever happened.
 mod around;
+pub(crate) mod daemon;
 mod running;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +53,8 @@ pub struct WorldBench<'w> {
     /// Who else writes to what is turned.
     strangers: Strangers,
     user: Option<User>,
+    /// The environment of a daemon, which changes the machine while we hold it.
+    lent: BTreeMap<String, String>,
     seed: u64,
     /// What 100 % of a load is that is run at shares of it, a second, once that is known: of all trials or of this one.
     full_per_s: Option<f64>,
@@ -111,6 +114,7 @@ impl<'w> WorldBench<'w> {
             cooling: Cooling::default(),
             strangers: Strangers::default(),
             user: None,
+            lent: BTreeMap::new(),
             seed: resolved.started.seed,
             full_per_s: None,
             last: None,
@@ -128,6 +132,13 @@ impl<'w> WorldBench<'w> {
     #[must_use]
     pub fn with_user(mut self, user: Option<User>) -> Self {
         self.user = user;
+        self
+    }
+
+    /// Daemons get this environment, by which a powerband among them may change the machine that we hold.
+    #[must_use]
+    pub fn lending(mut self, environment: BTreeMap<String, String>) -> Self {
+        self.lent = environment;
         self
     }
 
@@ -497,6 +508,26 @@ impl WorldBench<'_> {
             return Ok(Err(Void::NotTurned { why: error.to_string() }));
         }
         self.strangers.watch(self.world);
+        let daemon = match self.start_daemon(trial.setting, in_force)? {
+            Ok(daemon) => daemon,
+            Err(void) => return Ok(Err(void)),
+        };
+        if daemon.is_some() {
+            // It has just begun, whatever the trial before was.
+            self.last = None;
+        }
+        let outcome = self.settled_trial(trial, in_force, journal);
+        // Also after what ends the experiment.
+        let ended = self.end_daemon(daemon, outcome.as_ref().map_or(Err(Void::Stopped), Clone::clone))?;
+        outcome.and(Ok(ended))
+    }
+
+    fn settled_trial(
+        &mut self,
+        trial: &PlannedTrial,
+        in_force: &mut InForce,
+        journal: &mut dyn Journal,
+    ) -> Result<Result<Outcome, Void>, Fatal> {
         if let Err(void) = self.settle(trial, in_force)? {
             return Ok(Err(void));
         }

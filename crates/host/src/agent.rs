@@ -218,6 +218,7 @@ fn answer(machine: &mut dyn Machine, call: Call) -> Value {
             Value::Null
         }
         Call::Act(turn) => value(machine.act(&turn)),
+        Call::Rewrite(entry, text) => value(machine.rewrite(entry, &text)),
         Call::Undo(entry, force) => value(machine.undo(entry, force)),
         Call::Keep(entries) => value(machine.keep(&entries)),
         Call::OpenEntries => value(machine.open_entries()),

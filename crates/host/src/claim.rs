@@ -59,6 +59,7 @@ pub(crate) fn claim_machine() -> Result<Option<Claim>, String> {
         match claim("powerband/machine") {
             Claimed::Ours(claim) => return Ok(Some(claim)),
             Claimed::Unknown => return Ok(None),
+            Claimed::Theirs { pid } if crate::lent::lender() == Some(pid) => return Ok(None),
             Claimed::Theirs { .. } if crate::now_ns() < until_ns => crate::pause_until(crate::now_ns() + 5_000_000),
             Claimed::Theirs { pid: 0 } => return Err("another powerband".into()),
             Claimed::Theirs { pid } => return Err(format!("powerband {pid}")),

@@ -384,6 +384,10 @@ impl Change for RemoteMachine {
         self.ledger(Call::Act(Box::new(turn.clone())))
     }
 
+    fn rewrite(&mut self, entry: EntryId, text: &str) -> Result<Acted, LedgerError> {
+        self.ledger(Call::Rewrite(entry, text.into()))
+    }
+
     fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
         self.ledger(Call::Undo(entry, force))
     }

@@ -1,36 +1,57 @@
-//! Signals that ask us to stop, as bytes in pipes.
+//! Signals that ask us for something, as bytes in pipes.
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use powerband_machine::{Errno, StopSignal};
+use powerband_machine::{Errno, StopSignal, UserSignal};
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 
 use crate::io_errno;
 
 /// One pipe a signal, so that each delivery is known by its name.
-pub(crate) struct StopPipes(Vec<StopPipe>);
+pub(crate) struct SignalPipes<S>(Vec<SignalPipe<S>>);
 
-struct StopPipe {
-    signal: StopSignal,
+struct SignalPipe<S> {
+    signal: S,
     end: OwnedFd,
     registered: SigId,
 }
 
+/// Those that ask us to stop.
+pub(crate) type StopPipes = SignalPipes<StopSignal>;
+
+/// Those whose meaning is the program's own.
+pub(crate) type UserPipes = SignalPipes<UserSignal>;
+
 impl StopPipes {
     /// From now on SIGINT, SIGTERM and SIGHUP come as bytes; SIGHUP stays ignored when our caller ignored it (nohup).
     pub(crate) fn new() -> Result<Self, Errno> {
-        let mut pipes = StopPipes(Vec::new());
-        for (number, signal) in
-            [(SIGINT, StopSignal::Interrupt), (SIGTERM, StopSignal::Terminate), (SIGHUP, StopSignal::HangUp)]
-        {
-            if number == SIGHUP && is_ignored(number) {
-                continue;
-            }
+        let hang_up = (!is_ignored(SIGHUP)).then_some((SIGHUP, StopSignal::HangUp));
+        let stops = [(SIGINT, StopSignal::Interrupt), (SIGTERM, StopSignal::Terminate)];
+        SignalPipes::listen(stops.into_iter().chain(hang_up))
+    }
+}
+
+impl UserPipes {
+    /// From now on SIGUSR1 and SIGUSR2 come as bytes.
+    pub(crate) fn new() -> Result<Self, Errno> {
+        SignalPipes::listen([(SIGUSR1, UserSignal::One), (SIGUSR2, UserSignal::Two)].into_iter())
+    }
+}
+
+impl<S: Copy> SignalPipes<S> {
+    /// Listens for nothing.
+    pub(crate) fn none() -> Self {
+        SignalPipes(Vec::new())
+    }
+
+    fn listen(signals: impl Iterator<Item = (i32, S)>) -> Result<Self, Errno> {
+        let mut pipes = SignalPipes::none();
+        for (number, signal) in signals {
             let (end, told) = UnixStream::pair().map_err(|error| io_errno(&error))?;
             end.set_nonblocking(true).map_err(|error| io_errno(&error))?;
             let registered = signal_hook::low_level::pipe::register(number, told).map_err(|error| io_errno(&error))?;
-            pipes.0.push(StopPipe { signal, end: end.into(), registered });
+            pipes.0.push(SignalPipe { signal, end: end.into(), registered });
         }
         Ok(pipes)
     }
@@ -41,7 +62,7 @@ impl StopPipes {
     }
 
     /// What has come since the last call, each delivery once.
-    pub(crate) fn take(&self) -> Vec<StopSignal> {
+    pub(crate) fn take(&self) -> Vec<S> {
         let mut came = Vec::new();
         for pipe in &self.0 {
             let mut bytes = [0; 16];
@@ -53,7 +74,7 @@ impl StopPipes {
     }
 }
 
-impl Drop for StopPipes {
+impl<S> Drop for SignalPipes<S> {
     fn drop(&mut self) {
         for pipe in &self.0 {
             signal_hook::low_level::unregister(pipe.registered);

@@ -11,7 +11,7 @@ use crate::member::{Member, News};
 use crate::recorded::RecordedMachine;
 use crate::remote::RemoteMachine;
 use crate::shell::ShellMachine;
-use crate::signals::StopPipes;
+use crate::signals::{StopPipes, UserPipes};
 
 /// A machine of a rig: this one, one at a far end, or a recorded one.
 pub struct HostMachine(Box<dyn Member>);
@@ -56,6 +56,7 @@ pub(crate) enum Heard {
 pub struct HostWorld {
     members: Vec<(Side, Box<dyn Member>)>,
     stops: StopPipes,
+    users: UserPipes,
     queue: VecDeque<Wake>,
     /// Whether something was told after the deadline, so that the deadline is next.
     told_overdue: bool,
@@ -70,6 +71,7 @@ impl HostWorld {
         Ok(HostWorld {
             members: vec![(Side::Near, near.into().0)],
             stops: StopPipes::new()?,
+            users: UserPipes::none(),
             queue: VecDeque::new(),
             told_overdue: false,
         })
@@ -107,7 +109,8 @@ impl HostWorld {
     fn gather(&mut self, until_ns: Option<u64>, input: Option<BorrowedFd<'_>>) -> bool {
         let due = self.members.iter().filter_map(|(_, member)| member.next_due_ns());
         let wake_ns = due.chain(until_ns).min();
-        let mut fds: Vec<PollFd<'_>> = self.stops.fds().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let signals = self.stops.fds().chain(self.users.fds());
+        let mut fds: Vec<PollFd<'_>> = signals.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let mut ends = vec![fds.len()];
         for (_, member) in &self.members {
             member.watch(&mut fds);
@@ -126,6 +129,7 @@ impl HostWorld {
         }
         if ready[..ends[0]].iter().any(|flags| !flags.is_empty()) {
             self.queue.extend(self.stops.take().into_iter().map(Wake::Stop));
+            self.queue.extend(self.users.take().into_iter().map(Wake::User));
         }
         let mut news = Vec::new();
         for ((side, member), span) in self.members.iter_mut().zip(ends.windows(2)) {
@@ -182,6 +186,11 @@ impl World for HostWorld {
         self.members.iter_mut().for_each(|(_, member)| member.hush(for_ns));
     }
 
+    fn hear_user_signals(&mut self) -> Result<(), Errno> {
+        self.users = UserPipes::new()?;
+        Ok(())
+    }
+
     fn lost(&self) -> Option<(Side, String)> {
         self.members.iter().find_map(|(side, member)| member.lost().map(|why| (*side, why)))
     }
@@ -229,9 +238,9 @@ mod tests {
         let collected = Rc::default();
         let pipes = (0..3).map(|_| rustix::pipe::pipe().unwrap()).collect();
         let member = Changing { pipes, collected: Rc::clone(&collected) };
-        let stops = StopPipes::new().unwrap();
+        let (stops, users) = (StopPipes::new().unwrap(), UserPipes::none());
         let members: Vec<(Side, Box<dyn Member>)> = vec![(Side::Near, Box::new(member))];
-        let mut world = HostWorld { members, stops, queue: VecDeque::new(), told_overdue: false };
+        let mut world = HostWorld { members, stops, users, queue: VecDeque::new(), told_overdue: false };
         for _ in 0..3 {
             world.gather(Some(0), None);
         }

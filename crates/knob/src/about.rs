@@ -5,7 +5,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// First: a driver that changes its mode makes its policies anew.
+    /// First: what the kernel has at all.
+    Module,
+    /// A driver that changes its mode makes its policies anew.
     Mode,
     /// Which CPUs are in service.
     Cpu,
@@ -41,7 +43,8 @@ pub enum Phase {
 
 impl Phase {
     /// All, in the order of turning.
-    pub const ALL: [Phase; 16] = [
+    pub const ALL: [Phase; 17] = [
+        Phase::Module,
         Phase::Mode,
         Phase::Cpu,
         Phase::Boost,

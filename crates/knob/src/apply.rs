@@ -174,6 +174,19 @@ pub fn apply_steps(machine: &mut dyn Change, steps: &Steps, hold: Hold) -> Resul
     Ok(applied)
 }
 
+/// Holds what cpufreq has in force on every policy, without changing it: governors with their tunables, limits, preferences,
+/// set speeds, boost. For the time in which another program sets them.
+///
+/// # Errors
+/// [`KnobError`] for what cannot be read or is refused.
+pub fn hold_cpufreq(machine: &mut dyn Change) -> Result<Applied, KnobError> {
+    let mut run = Run { machine, hold: Hold::Held, step: None, limits: BTreeMap::new(), applied: Applied::default() };
+    match run.keep_policies() {
+        Ok(()) => Ok(run.applied),
+        Err(cause) => Err(run.take_back(cause)),
+    }
+}
+
 /// One call of [`apply_steps`].
 struct Run<'m> {
     machine: &'m mut dyn Change,

@@ -10,6 +10,7 @@ mod governor;
 mod idle;
 mod max_freq;
 mod min_freq;
+mod module;
 pub(crate) mod nic;
 mod plain;
 mod pmqos;
@@ -34,6 +35,7 @@ pub(crate) use governor::MAINLINE;
 pub use idle::Disable;
 pub use max_freq::MAX_FREQ;
 pub use min_freq::MIN_FREQ;
+pub use module::Module;
 pub use nic::Nic;
 pub use plain::PlainFile;
 pub use pmqos::CpuDmaLatency;
@@ -96,6 +98,7 @@ pub const ALL: &[&dyn Knob] = &[
     &powercap::TIME_WINDOW_US,
     &CpuQuota,
     &Sysctl,
+    &Module,
     &File,
     &nic::RX_USECS,
     &nic::RX_FRAMES,

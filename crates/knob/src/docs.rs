@@ -5,9 +5,10 @@ use crate::catalogue::ALL;
 use crate::{About, KnobError, resolve};
 
 /// Knobs of the load, which are no part of the catalogue: `try` and plans take them.
-const OF_LOAD: [(&str, &str); 3] = [
+const OF_LOAD: [(&str, &str); 4] = [
     ("env.NAME", "environment variable of the load (try and plans)"),
     ("param.NAME", "what replaces {NAME} in the commands (try and plans)"),
+    ("daemon", "a program that sets knobs by itself during each trial: none, or a command (try and plans)"),
     ("background", "what runs next to the load: none, spin@cpu1, 'cmd:COMMAND' (try and plans)"),
 ];
 

@@ -7,7 +7,7 @@ use crate::policy::policies;
 use crate::{Knob, KnobError, Named, governors_in_force};
 
 /// Names of families that carry the rest of the name themselves.
-const FAMILIES: [&str; 2] = ["sysctl.", "file:"];
+const FAMILIES: [&str; 3] = ["sysctl.", "module.", "file:"];
 
 /// A governor of Android's kernels alone: elsewhere its tunables are not meant by a short name that others have as well.
 const ANDROIDS: &str = "interactive";

@@ -376,6 +376,27 @@ impl Ledger {
         self.check_place()
     }
 
+    /// The turn of a held entry with another text for its file. A held entry is restored whatever reads there, and a
+    /// reboot forgets what the kernel shows, so its undo stands for every text that is written meanwhile.
+    ///
+    /// # Errors
+    /// [`LedgerError`]: do not act.
+    pub(crate) fn rewritten(&self, id: EntryId, text: &str) -> Result<Turn, LedgerError> {
+        let held = self.find(id).filter(|entry| entry.acted && entry.turn.hold == Hold::Held);
+        let path = held.and_then(|entry| match (&entry.turn.action, &entry.turn.undo) {
+            (Action::WriteFile { path, .. }, Some(undo @ Action::WriteFile { path: back, .. })) => {
+                (path == back && is_volatile(undo)).then(|| path.clone())
+            }
+            _ => None,
+        });
+        let (Some(entry), Some(path)) = (held, path) else {
+            return Err(LedgerError::NotHeld { place: self.place(), entry: id.0 });
+        };
+        self.check_place()?;
+        let (asked, text) = (text.to_owned(), text.to_owned());
+        Ok(Turn { action: Action::WriteFile { path, text }, asked, ..entry.turn.clone() })
+    }
+
     fn check_place(&self) -> Result<(), LedgerError> {
         if self.store.is_in_place() { Ok(()) } else { Err(self.displaced()) }
     }

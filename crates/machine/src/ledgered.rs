@@ -164,6 +164,13 @@ impl<D: Device> Ledgered<D> {
         Ok(Acted { entry, errno, words, reads_back })
     }
 
+    /// Another write to what an entry holds: the intent of that one is durable, and says how to restore.
+    fn act_again(&mut self, entry: EntryId, text: &str) -> Result<Acted, LedgerError> {
+        let turn = self.device.prepare(&self.ledger.rewritten(entry, text)?)?;
+        let Performed { errno, words, reads_back } = self.device.perform(entry, &turn)?;
+        Ok(Acted { entry, errno, words, reads_back })
+    }
+
     /// Undoes and closes one entry.
     fn settle(&mut self, entry: &OpenEntry, force: bool) -> Result<Undone, LedgerError> {
         let Self { device, ledger } = self;
@@ -207,6 +214,11 @@ impl<D: Device> Change for Ledgered<D> {
             self.act(&first)?;
         }
         let acted = self.act_alone(turn);
+        self.or_lost(acted)
+    }
+
+    fn rewrite(&mut self, entry: EntryId, text: &str) -> Result<Acted, LedgerError> {
+        let acted = self.act_again(entry, text);
         self.or_lost(acted)
     }
 

@@ -29,5 +29,5 @@ pub use machine::{Change, Entry, Handle, Identity, LATENCY_DEVICE, LastChange, L
 pub use noting::{Noting, Unread};
 pub use perf::PerfPlace;
 pub use readable::Readable;
-pub use world::{StopSignal, Wake, World};
+pub use world::{StopSignal, UserSignal, Wake, World};
 pub use writes::{Unwatched, Written};

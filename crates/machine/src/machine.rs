@@ -136,6 +136,18 @@ pub trait Change: Look {
     /// [`LedgerError`] when the ledger could not be written: then nothing was done.
     fn act(&mut self, turn: &Turn) -> Result<Acted, LedgerError>;
 
+    /// Writes another text to the file of an entry that is held and open, and reads back: for what is written again and
+    /// again, as a governor in user space does. The entry says already how the file is restored, and a held one is
+    /// restored whatever reads there, so nothing more is written down, however often this is done. Only for files below
+    /// `/sys` and `/proc`, which no reboot leaves as they are; such an entry is not to be kept afterwards. A refusal by
+    /// the kernel is an answer.
+    ///
+    /// # Errors
+    /// [`LedgerError`]: the entry holds no such file, or its ledger is no longer in place. Then nothing was done.
+    fn rewrite(&mut self, entry: EntryId, _text: &str) -> Result<Acted, LedgerError> {
+        Err(LedgerError::NotHeld { place: self.identity().name.clone(), entry: entry.0 })
+    }
+
     /// Takes one entry back, three ways: still ours → undone; already back → closed; somebody else's → left alone
     /// unless `force`.
     ///

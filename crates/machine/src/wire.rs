@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::{EntryId, Finished, Handle, Identity, Job, ProcessId, Turn};
 
 /// Version of everything in this file. Any change of a shape is another version, and other versions are refused.
-pub const WIRE_VERSION: u32 = 7;
+pub const WIRE_VERSION: u32 = 8;
 /// The longest frame, bytes without its length: two outputs of a load of 1 MiB each, escaped, fit.
 pub const MOST_FRAME_BYTES: usize = 16 << 20;
 /// How long the command is silent when nothing is measured, ns.
@@ -138,6 +138,8 @@ pub enum Call {
     Close(Handle),
     /// `act`: `Result<Acted, LedgerError>`.
     Act(Box<Turn>),
+    /// `rewrite`, with the text: `Result<Acted, LedgerError>`.
+    Rewrite(EntryId, String),
     /// `undo`, and whether to insist: `Result<Undone, LedgerError>`.
     Undo(EntryId, bool),
     /// `keep`: `Result<(), LedgerError>`.
@@ -170,8 +172,8 @@ impl Call {
     /// Whether only somebody who holds the machine may ask for it.
     #[must_use]
     pub fn turns(&self) -> bool {
-        use Call::{Act, End, Keep, LeftBehind, SetDamageAside, Spawn, Undo};
-        matches!(self, Act(_) | Undo(..) | Keep(_) | SetDamageAside | Spawn(_) | End(..) | LeftBehind(_))
+        use Call::{Act, End, Keep, LeftBehind, Rewrite, SetDamageAside, Spawn, Undo};
+        matches!(self, Act(_) | Rewrite(..) | Undo(..) | Keep(_) | SetDamageAside | Spawn(_) | End(..) | LeftBehind(_))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Time, and the one call that waits, for all machines of a rig together.
 use powerband_record::Side;
 
-use crate::{Machine, ProcessId};
+use crate::{Errno, Machine, ProcessId};
 
 /// The signal that asked us to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,15 @@ pub enum StopSignal {
     Terminate,
     /// The terminal went away.
     HangUp,
+}
+
+/// A signal whose meaning is the program's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserSignal {
+    /// SIGUSR1.
+    One,
+    /// SIGUSR2.
+    Two,
 }
 
 /// Why a wait ended.
@@ -26,6 +35,8 @@ pub enum Wake {
     Said(Side, ProcessId, serde_json::Value),
     /// We were asked to stop. A second one means: do not wait for the load.
     Stop(StopSignal),
+    /// A signal came that [`World::hear_user_signals`] listens for.
+    User(UserSignal),
     /// Somebody else wrote to a place that is watched; ask [`crate::Watch::take_writes`]. A machine at a far end does not
     /// tell it by itself.
     Wrote(Side),
@@ -48,6 +59,15 @@ pub trait World {
     /// Says that for this long the machines will have nothing to tell each other (a load that is measured, ns), so that
     /// nobody takes silence for a loss; 0 when that is over. Nothing to do where machines share one box.
     fn hush(&mut self, _for_ns: u64) {}
+
+    /// From now on SIGUSR1 and SIGUSR2 come as [`Wake::User`] instead of ending the process. Nobody sends them in virtual
+    /// time.
+    ///
+    /// # Errors
+    /// The kernel's error number when no pipe could be made.
+    fn hear_user_signals(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
 
     /// The machine that can no longer be reached, and why: for good, once [`Wake::Lost`] or a failed call has told.
     fn lost(&self) -> Option<(Side, String)> {

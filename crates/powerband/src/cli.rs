@@ -12,6 +12,7 @@ mod judged;
 mod keep;
 mod look;
 mod noise;
+mod pace;
 mod sim;
 mod stored;
 
@@ -22,6 +23,7 @@ pub(crate) use judged::Judged;
 pub(crate) use keep::{Keep, Unkeep};
 pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
 pub(crate) use noise::{Calibrate, Compare};
+pub(crate) use pace::{Cpuspeed, Pace, PaceRule};
 pub(crate) use sim::{MountLoad, Sim, SimVerb};
 pub(crate) use stored::{Export, Format, Report, Show};
 
@@ -158,6 +160,8 @@ pub(crate) enum Verb {
     Unkeep(Unkeep),
     /// Check that the kept settings are in force, and say what changed them if not
     Check,
+    /// Set frequencies by the rule of a daemon, until it ends
+    Pace(Pace),
     /// Compare settings by measuring
     Try(Box<Try>),
     /// Find the best of many settings, e.g. the lowest power within a latency limit
@@ -341,7 +345,7 @@ pub(crate) struct Try {
     /// Knobs and their values, or commands to compare: governor=all freq=500MHz,600MHz, 'sleep 0.01' 'sleep 0.011'
     ///
     /// Lists of values are crossed. Ranges: rx-usecs=10..100:10. Knobs of the load: env.NAME=a,b sets an environment variable,
-    /// background=none,spin@cpu1 runs a second load during each trial.
+    /// background=none,spin@cpu1 runs a second load during each trial, daemon=none,COMMAND a program that sets knobs by itself.
     #[arg(value_name = "KNOB[@TARGET]=V1,V2...|COMMAND")]
     pub(crate) words: Vec<String>,
     /// Add a whole setting, with or without a name: 'tuned:governor=conservative up_threshold=98'

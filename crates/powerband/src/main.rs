@@ -47,7 +47,13 @@ fn dispatch(cli: Cli) -> Answer {
     let shared = cli.shared;
     if matches!(
         cli.verb,
-        Verb::With(_) | Verb::Try(_) | Verb::Tune(_) | Verb::Calibrate(_) | Verb::Run(_) | Verb::Resume(_)
+        Verb::With(_)
+            | Verb::Pace(_)
+            | Verb::Try(_)
+            | Verb::Tune(_)
+            | Verb::Calibrate(_)
+            | Verb::Run(_)
+            | Verb::Resume(_)
     ) {
         // What holds or measures does not outlive the sudo that runs it.
         if !powerband_host::end_with_sudo() {
@@ -69,6 +75,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Unkeep(args) => verb::keep::remove(&shared, &args),
         Verb::Check => verb::check::run(&shared),
         Verb::With(args) => verb::with::run(&shared, &args),
+        Verb::Pace(args) => verb::pace::run(&shared, &args),
         Verb::Try(args) => verb::try_::run(&shared, &args),
         Verb::Tune(args) => verb::tune::run(&shared, &args),
         Verb::Calibrate(args) => verb::calibrate::run(&shared, &args),

@@ -14,6 +14,7 @@ pub(crate) mod keep;
 pub(crate) mod knobs;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod pace;
 pub(crate) mod replicate;
 pub(crate) mod report;
 pub(crate) mod resume;

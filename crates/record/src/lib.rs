@@ -42,7 +42,7 @@ pub use fact::{Change, Fact};
 pub use hint::{ErrorClass, Hint};
 pub use hooks::Hooks;
 pub use invocation::Invocation;
-pub use load_knob::{BACKGROUND, Background, COMMAND, LoadKnob, LoadVariant, PARAMETER};
+pub use load_knob::{BACKGROUND, Background, COMMAND, DAEMON, LoadKnob, LoadVariant, NO_DAEMON, PARAMETER};
 pub use meter_choice::MeterChoice;
 pub use metric::{
     Better, LOSS_MARGIN_PERCENT, MAX_LOST_PERCENT, Metric, MetricName, canonical_metric, is_loss, unit_of,

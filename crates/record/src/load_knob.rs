@@ -16,6 +16,8 @@ pub enum LoadKnob<'a> {
     Parameter(&'a str),
     /// `background`: what runs next to the load.
     Background,
+    /// `daemon`: a program that sets knobs by itself, from before the load begins until it has ended.
+    Daemon,
 }
 
 /// Name of the knob that chooses a command line.
@@ -25,6 +27,10 @@ const ENV: &str = "env.";
 pub const PARAMETER: &str = "param.";
 /// Name of the knob of what runs next to the load.
 pub const BACKGROUND: &str = "background";
+/// Name of the knob of a program that sets knobs by itself.
+pub const DAEMON: &str = "daemon";
+/// The value of [`DAEMON`] that starts none.
+pub const NO_DAEMON: &str = "none";
 
 impl KnobRef {
     /// The knob of the load it is, if it is one.
@@ -33,6 +39,7 @@ impl KnobRef {
         match self.name.as_str() {
             COMMAND => Some(LoadKnob::Command),
             BACKGROUND => Some(LoadKnob::Background),
+            DAEMON => Some(LoadKnob::Daemon),
             name => match (name.strip_prefix(ENV), name.strip_prefix(PARAMETER)) {
                 (Some(name), _) => Some(LoadKnob::Env(name)),
                 (None, Some(name)) => Some(LoadKnob::Parameter(name)),
@@ -48,6 +55,7 @@ impl Assignment {
         match self.knob.of_load() {
             Some(LoadKnob::Command | LoadKnob::Parameter(_)) => true,
             Some(LoadKnob::Background) => Background::parse(&self.value) == Ok(Background::None),
+            Some(LoadKnob::Daemon) => self.value == NO_DAEMON,
             Some(LoadKnob::Env(_)) | None => false,
         }
     }
@@ -145,6 +153,8 @@ pub struct LoadVariant {
     pub parameters: Vec<(String, String)>,
     /// What runs next to the load on the near and on the far machine.
     pub background: Vec<(Side, Background)>,
+    /// The command line of a program that sets knobs by itself on the near machine.
+    pub daemon: Option<String>,
 }
 
 impl LoadVariant {
@@ -167,6 +177,12 @@ impl LoadVariant {
                 LoadKnob::Command => variant.command = Some(value),
                 LoadKnob::Env(name) => variant.env.push((checked("an environment variable", name)?, value)),
                 LoadKnob::Parameter(name) => variant.parameters.push((checked("a parameter", name)?, value)),
+                LoadKnob::Daemon if value.trim().is_empty() => {
+                    return Err(format!(
+                        "{knob} has no command; write none or a command, e.g. 'powerband pace cpuspeed'"
+                    ));
+                }
+                LoadKnob::Daemon => variant.daemon = Some(value).filter(|value| value != NO_DAEMON),
                 LoadKnob::Background => {
                     let background = Background::parse(&value)?;
                     let sides = knob.side.each().iter();
@@ -231,10 +247,16 @@ mod tests {
         assert!(!setting.is_neutral());
         assert!(Setting::parse("b:command=x param.n=1 background=none").unwrap().is_neutral());
         assert!(!Setting::parse("b:command=x env.n=1").unwrap().is_neutral());
+        let daemon = Setting::parse("b:daemon='powerband pace cpuspeed -i 10'").unwrap();
+        assert_eq!(LoadVariant::of(&daemon).unwrap().daemon.as_deref(), Some("powerband pace cpuspeed -i 10"));
+        let none = Setting::parse("b:daemon=none").unwrap();
+        assert!(!daemon.is_neutral() && none.is_neutral() && LoadVariant::of(&none).unwrap().daemon.is_none());
         for (text, word) in [
             ("far/env.A=1", "this side of the link"),
             ("env.1A=1", "environment variable"),
             ("command@cpu0=x", "sites"),
+            ("far/daemon=x", "this side of the link"),
+            ("daemon=' '", "has no command"),
         ] {
             let error = LoadVariant::of(&Setting::parse(text).unwrap()).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

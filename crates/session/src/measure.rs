@@ -117,7 +117,8 @@ impl OnRig {
         let id = store.begin(&header::header(command_line))?;
         progress.begins();
         let mut journal = StoreJournal { store: &mut store, id, progress };
-        let mut bench = WorldBench::new(rig.world(), &resolved).with_user(user);
+        let mut bench =
+            WorldBench::new(rig.world(), &resolved).with_user(user).lending(powerband_host::lent_environment());
         let finding = run(&resolved.started, &mut bench, &mut journal);
         journal.progress.ended();
         let in_place = rig.close();

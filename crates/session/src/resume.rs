@@ -132,7 +132,7 @@ impl GoesOn<'_> {
         (world, user): (&mut dyn World, Option<User>),
         progress: &mut dyn Progress,
     ) -> Result<Finding, Fatal> {
-        let mut bench = WorldBench::new(world, resolved).with_user(user);
+        let mut bench = WorldBench::new(world, resolved).with_user(user).lending(powerband_host::lent_environment());
         self.conduct(store, &resolved.started, past, &mut bench, progress)
     }
 

@@ -1,7 +1,5 @@
 //! The daemon cpuspeed on a simulated machine: when its groups look, what they see, and how they walk.
-use std::collections::VecDeque;
-
-use powerband_cpuspeed::{Group, PAUSE_MS, Sums, discover, within};
+use powerband_cpuspeed::{Group, Sums, Walker, discover, within};
 use powerband_machine::Errno;
 
 use crate::board::{Board, Event};
@@ -13,27 +11,26 @@ const MS_NS: u64 = 1_000_000;
 /// One unit of `/proc/stat`, ns (USER_HZ is 100).
 const UNIT_NS: u64 = 10_000_000;
 
-/// One of its processes: CPUs that share a clock, and clocks still to be set.
+/// One of its processes: CPUs that share a clock.
 #[derive(Debug)]
-struct Walker {
+struct Process {
     cpus: Vec<u32>,
     /// The clock there was before, kHz.
     found_khz: u32,
-    group: Group,
-    walk: VecDeque<u32>,
+    walker: Walker,
 }
 
 /// The daemon, while it runs.
 #[derive(Debug, Default)]
 pub(crate) struct Daemon {
-    walkers: Vec<Walker>,
+    processes: Vec<Process>,
     /// What was planned before the last start or stop carries another.
     stamp: u32,
 }
 
 impl Daemon {
     pub(crate) fn runs(&self) -> bool {
-        !self.walkers.is_empty()
+        !self.processes.is_empty()
     }
 }
 
@@ -50,8 +47,8 @@ impl Board {
         }
         self.daemon.stamp = self.daemon.stamp.wrapping_add(1);
         if !on {
-            for walker in std::mem::take(&mut self.daemon.walkers) {
-                self.set_speed(walker.cpus.first().copied().unwrap_or(0), walker.found_khz);
+            for process in std::mem::take(&mut self.daemon.processes) {
+                self.set_speed(process.cpus.first().copied().unwrap_or(0), process.found_khz);
             }
             return Ok(());
         }
@@ -65,12 +62,11 @@ impl Board {
         for cpus in groups {
             let steps_khz = within(&self.steps_khz(&cpus), options.min_khz, options.max_khz);
             let group = Group::new(options, steps_khz, self.sums(&cpus));
-            let walk = group.khz().into_iter().collect();
             let found_khz = cpus.first().map_or(0, |&cpu| self.cpufreq.khz(cpu));
-            self.daemon.walkers.push(Walker { cpus, found_khz, group, walk });
+            self.daemon.processes.push(Process { cpus, found_khz, walker: Walker::new(group) });
         }
-        for place in 0..self.daemon.walkers.len() {
-            self.walk_on(place);
+        for place in 0..self.daemon.processes.len() {
+            self.wake_daemon(place);
         }
         Ok(())
     }
@@ -117,14 +113,7 @@ impl Board {
         if self.daemon.stamp != stamp {
             return;
         }
-        let Some(walker) = self.daemon.walkers.get(place) else { return };
-        if walker.walk.is_empty() {
-            let cpus = walker.cpus.clone();
-            let sums = self.sums(&cpus);
-            let walker = &mut self.daemon.walkers[place];
-            walker.walk = walker.group.look(&sums).into();
-        }
-        self.walk_on(place);
+        self.wake_daemon(place);
     }
 
     /// Asks for a clock as the daemon does: another governor may have come meanwhile, and it does not look whether.
@@ -133,18 +122,16 @@ impl Board {
         let _refused = self.write(&file, &khz.to_string());
     }
 
-    /// Sets the next clock of a walk, if there is one, and sleeps.
-    fn walk_on(&mut self, place: usize) {
-        let Some(walker) = self.daemon.walkers.get_mut(place) else { return };
-        let khz = walker.walk.pop_front();
-        let (cpu, over) = (walker.cpus.first().copied().unwrap_or(0), walker.walk.is_empty());
-        if let Some(khz) = khz {
-            self.set_speed(cpu, khz);
+    /// Sets the next clock of a walk, or looks first, and sleeps.
+    fn wake_daemon(&mut self, place: usize) {
+        let Some(process) = self.daemon.processes.get(place) else { return };
+        let (cpus, looks) = (process.cpus.clone(), process.walker.looks_next());
+        let sums = if looks { self.sums(&cpus) } else { Vec::new() };
+        let woken = self.daemon.processes[place].walker.wake(&sums);
+        if let Some(khz) = woken.khz {
+            self.set_speed(cpus.first().copied().unwrap_or(0), khz);
         }
-        let interval_ns = self.profile.cpuspeed.map_or(0, |options| options.interval_ms() * MS_NS);
-        let pause_ns = if khz.is_some() { u64::from(PAUSE_MS) * MS_NS } else { 0 };
-        let at_ns = self.now_ns + pause_ns + if over { interval_ns } else { 0 };
         let event = Event::Daemon { place: u32::try_from(place).unwrap_or(u32::MAX), stamp: self.daemon.stamp };
-        self.plan(at_ns, event);
+        self.plan(self.now_ns + woken.sleep_ms * MS_NS, event);
     }
 }

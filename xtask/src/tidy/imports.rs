@@ -28,7 +28,10 @@ const TABLE: &[Row] = &[
     Row { name: "fleet", may: "record experiment store" },
     Row { name: "report", may: "record stats advice" },
     Row { name: "rig", may: "record machine host sim knob" },
-    Row { name: "session", may: "record stats machine host sim knob meter load experiment persist store report rig" },
+    Row {
+        name: "session",
+        may: "record stats cpuspeed machine host sim knob meter load experiment persist store report rig",
+    },
     Row { name: "agent", may: "host load rig" },
     Row { name: "raster", may: "" },
     Row { name: "mount", may: "record machine host sim" },

@@ -49,6 +49,14 @@ pub enum LedgerError {
         /// Which ledger.
         place: String,
     },
+    /// An entry that does not hold a file of the kernel: nothing would take another write to it back.
+    #[error("entry {entry} of {place} holds no file of the kernel, so it cannot be written again; nothing was changed")]
+    NotHeld {
+        /// Which ledger.
+        place: String,
+        /// Which entry.
+        entry: u64,
+    },
     /// The machine that keeps it can no longer be reached. What it was asked for last may have been done; what is held there
     /// it puts back by itself.
     #[error("{machine} is lost: {why}")]
@@ -69,6 +77,7 @@ impl LedgerError {
             LedgerError::Untrusted { .. }
             | LedgerError::Busy { .. }
             | LedgerError::Displaced { .. }
+            | LedgerError::NotHeld { .. }
             | LedgerError::Lost { .. } => None,
         }
     }

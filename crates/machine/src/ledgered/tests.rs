@@ -199,6 +199,47 @@ fn a_change_is_announced_done_and_recorded_in_this_order() {
 }
 
 #[test]
+fn what_is_held_is_written_again_without_a_record_and_restored_once() {
+    let mut scene = Scene::with(None, true);
+    let texts = &mut scene.machine.device_mut().texts;
+    texts.insert("/sys/speed".into(), "0".into());
+    let entry = scene.machine.act(&turn("/sys/speed", Hold::Held)).unwrap().entry;
+    scene.said();
+    for speed in 0..1_000 {
+        let acted = scene.machine.rewrite(entry, &speed.to_string()).unwrap();
+        assert_eq!((acted.entry, acted.reads_back), (entry, Some(speed.to_string())));
+    }
+    let said = scene.said();
+    assert_eq!(said.matches("prepare, perform").count(), 1_000);
+    assert!(!said.contains("intent") && !said.contains("done"), "no record: {said:.200}");
+    // Another owner, who only has the ledger, restores what was there before all of it.
+    assert_eq!(scene.machine.undo(entry, false).unwrap(), Undone::Undone);
+    assert_eq!(scene.reads("/sys/speed"), "0");
+    let closed = LedgerError::NotHeld { place: "a ledger".into(), entry: entry.0 };
+    assert_eq!(scene.machine.rewrite(entry, "7").unwrap_err(), closed);
+    assert_eq!(scene.reads("/sys/speed"), "0");
+}
+
+#[test]
+fn only_what_is_held_and_the_kernels_is_written_again() {
+    let mut scene = Scene::with(None, true);
+    scene.machine.device_mut().texts.insert("/sys/speed".into(), "0".into());
+    // A file outlives a boot, in which what reads otherwise than was recorded is somebody's edit.
+    let ordinary = scene.machine.act(&turn("file", Hold::Held)).unwrap().entry;
+    let stays = scene.machine.act(&turn("/sys/speed", Hold::Set)).unwrap().entry;
+    for entry in [ordinary, stays, EntryId(77)] {
+        let refused = LedgerError::NotHeld { place: "a ledger".into(), entry: entry.0 };
+        assert_eq!(scene.machine.rewrite(entry, "7").unwrap_err(), refused);
+    }
+    assert_eq!((scene.reads("file"), scene.reads("/sys/speed")), ("1".into(), "1".into()));
+    let mut scene = Scene::with(None, false);
+    scene.machine.device_mut().texts.insert("/sys/speed".into(), "0".into());
+    let entry = scene.machine.act(&turn("/sys/speed", Hold::Held)).unwrap().entry;
+    let displaced = LedgerError::Displaced { place: "a ledger".into() };
+    assert_eq!(scene.machine.rewrite(entry, "7").unwrap_err(), displaced);
+}
+
+#[test]
 fn nothing_is_done_without_an_intent_and_nothing_stays_without_a_result() {
     for (refused, done) in [
         (("reserve", Errno::ENOSPC), "reserve"),

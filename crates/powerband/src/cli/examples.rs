@@ -10,7 +10,7 @@ type Example = (&'static str, &'static str);
 pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["try", "tune", "calibrate", "run", "resume", "replicate"]),
     ("Results", &["list", "show", "compare", "report", "export"]),
-    ("Change settings", &["set", "undo", "with", "confirm"]),
+    ("Change settings", &["set", "undo", "with", "pace", "confirm"]),
     ("Keep settings", &["keep", "unkeep", "check"]),
     ("Look at the machine", &["info", "get", "why", "knobs", "doctor", "watch", "capture"]),
     ("More", &["sim", "agent", "completions", "man", "help"]),
@@ -30,7 +30,7 @@ const USAGE: [(&str, &str); 2] = [
 ];
 
 /// Examples of each verb, the most common use first.
-const EXAMPLES: [(&str, &[Example]); 29] = [
+const EXAMPLES: [(&str, &[Example]); 30] = [
     (
         "try",
         &[
@@ -128,6 +128,17 @@ const EXAMPLES: [(&str, &[Example]); 29] = [
         ],
     ),
     ("with", &[("Build with the performance governor", "powerband with governor=performance -- make -j8")]),
+    (
+        "pace",
+        &[
+            ("Look once a second, and print each decision", "powerband pace cpuspeed -i 10 -v"),
+            ("Follow the service's configuration", "powerband pace cpuspeed --config /etc/sysconfig/cpuspeed"),
+            (
+                "Watch it decide on a simulated server",
+                "powerband --machine sim:x3650 pace cpuspeed --for 60s --load primes -v",
+            ),
+        ],
+    ),
     ("confirm", &[("Keep what `set --confirm-within` changed", "powerband confirm")]),
     (
         "keep",

@@ -35,6 +35,7 @@ fn all() -> Vec<(&'static str, Value)> {
         of::<confirm::Kept>(),
         of::<keep::Kept>(),
         of::<check::Compared>(),
+        of::<powerband_session::Decided>(),
         of::<sim::Machines>(),
         of::<sim::OneMachine>(),
         of::<Planned<'_>>(),

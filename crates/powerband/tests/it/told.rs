@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::desk::{Desk, text, workspace};
 
-const VERBS: [&str; 26] = [
+const VERBS: [&str; 27] = [
     "info",
     "get",
     "why",
@@ -17,6 +17,7 @@ const VERBS: [&str; 26] = [
     "confirm",
     "undo",
     "with",
+    "pace",
     "try",
     "tune",
     "calibrate",
@@ -183,6 +184,7 @@ fn knobs_are_listed_and_explained() {
         let member = match name {
             "file:" => "file:/tmp/x",
             "sysctl." => "sysctl.vm.swappiness",
+            "module." => "module.msr",
             name => name,
         };
         let one = desk.run(&["knobs", member]).ended(0).out;

@@ -152,6 +152,8 @@ fn as_it_comes(printed: &mut Printed) {
     let watch = ["--json", "--machine", "sim:quadcore", "watch", "--load", "counter", "--count", "2"];
     let rows = printed.desk.run(&watch).ended(0).out;
     printed.add_lines(&rows);
+    let pace = ["--json", "--machine", "sim:x3650", "pace", "cpuspeed", "--for", "10s", "--load", "counter"];
+    printed.add_lines(&printed.desk.run(&pace).ended(0).out.clone());
     let rows = printed.desk.run(&["--json", "watch", "--count", "2", "--interval", "100ms", "--cost"]).ended(0).out;
     printed.add_lines(&rows);
     let (path, knob) = (printed.desk.beside("watched"), printed.desk.knob("watched"));
