@@ -4,9 +4,11 @@
 //! powerband itself has `set`, one source a file (`source/`), and judges in the end which of them is in force and
 //! whether that explains what reads now (`verdict.rs`). Files are only read, never run: what a script would do is
 //! recognised from the commands in it (`shell.rs`), without evaluating its conditions.
-//! What happens from now on is [`KnobWatch`]'s: every change of a knob, and who wrote.
+//! What happens from now on is [`KnobWatch`]'s: every change of a knob, and who wrote; [`Why::configured`] finds the line of a
+//! configuration that a writer went by.
 //! Everything goes through [`powerband_machine::Look`]; a file that is broken or may not be read is a [`Finding`]
 //! that says so.
+mod configured;
 mod finding;
 mod glob;
 mod keys;
@@ -24,6 +26,7 @@ use powerband_machine::{Look, OpenEntry};
 use powerband_record::KnobRef;
 use serde::Serialize;
 
+pub use configured::Configured;
 pub use finding::{Finding, Phase, Standing};
 pub use watch::{KnobChange, KnobWatch};
 

@@ -66,6 +66,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Confirm => verb::confirm::run(&shared),
         Verb::Undo(args) => verb::undo::run(&shared, &args),
         Verb::With(args) => verb::with::run(&shared, &args),
+        Verb::Guard(args) => verb::guard::run(&shared, &args),
         Verb::Try(args) => verb::try_::run(&shared, &args),
         Verb::Tune(args) => verb::tune::run(&shared, &args),
         Verb::Calibrate(args) => verb::calibrate::run(&shared, &args),

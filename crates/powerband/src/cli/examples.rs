@@ -10,7 +10,7 @@ type Example = (&'static str, &'static str);
 pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     ("Measure", &["try", "tune", "calibrate", "run", "resume", "replicate"]),
     ("Results", &["list", "show", "compare", "report", "export"]),
-    ("Change settings", &["set", "undo", "with", "confirm"]),
+    ("Change settings", &["set", "undo", "with", "confirm", "guard"]),
     ("Look at the machine", &["info", "get", "why", "knobs", "doctor", "watch", "capture"]),
     ("More", &["sim", "agent", "completions", "man", "help"]),
 ];
@@ -29,7 +29,7 @@ const USAGE: [(&str, &str); 2] = [
 ];
 
 /// Examples of each verb, the most common use first.
-const EXAMPLES: [(&str, &[Example]); 26] = [
+const EXAMPLES: [(&str, &[Example]); 27] = [
     (
         "try",
         &[
@@ -127,6 +127,14 @@ const EXAMPLES: [(&str, &[Example]); 26] = [
         ],
     ),
     ("with", &[("Build with the performance governor", "powerband with governor=performance -- make -j8")]),
+    (
+        "guard",
+        &[
+            ("Report who changes the governor", "powerband guard governor=performance"),
+            ("Set it again each time", "powerband guard --hold governor=performance"),
+            ("Check once", "powerband guard --once governor=performance rx-usecs@eth0=100"),
+        ],
+    ),
     ("confirm", &[("Keep what `set --confirm-within` changed", "powerband confirm")]),
     (
         "info",
