@@ -94,7 +94,7 @@ impl Writers {
 
     /// What to poll.
     pub(crate) fn fds(&self) -> impl Iterator<Item = &OwnedFd> {
-        let others = self.cards.iter().map(Cards::fd).chain(self.files.iter().map(Files::fd));
+        let others = self.cards.iter().map(Cards::fd).chain(self.files.iter().flat_map(Files::fds));
         others.chain(self.devices.iter().flat_map(Devices::fds))
     }
 

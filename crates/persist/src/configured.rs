@@ -131,7 +131,8 @@ mod tests {
             finding(Phase::Services, "cpufrequtils", "/etc/default/cpufrequtils", "performance"),
             finding(Phase::Services, "ours.service", "/etc/systemd/system/ours.service", "conservative"),
             finding(Phase::Daemons, "TuneD", "/etc/tuned/ours/tuned.conf", "ondemand"),
-            finding(Phase::Daemons, "TuneD", "/etc/tuned/ours/tuned.conf", "performance"),
+            finding(Phase::Daemons, "TuneD", "/etc/tuned/ours/tuned.conf", "performance")
+                .line(5, "governor=performance"),
         ];
         let why = Why { knob: "cpufreq.governor".into(), sentence: String::new(), readings: Vec::new(), findings };
         for (program, unit, reads, told) in [
@@ -154,11 +155,8 @@ mod tests {
             let found = found.as_ref().map(|found| (found.path.as_str(), found.of_writer));
             assert_eq!(found, told, "{program:?} {unit:?} {reads}");
         }
-        let values = |reads| {
-            let found = why.configured(&by(Some("tuned"), None), Some(reads)).unwrap();
-            why.findings.iter().position(|finding| finding.path == found.path && finding.values == [reads])
-        };
-        assert_eq!((values("ondemand"), values("performance")), (Some(4), Some(5)));
+        let line = |reads| why.configured(&by(Some("tuned"), None), Some(reads)).and_then(|found| found.line);
+        assert_eq!((line("ondemand"), line("performance")), (Some(4), Some(5)), "the writer's line with this value");
     }
 
     #[test]

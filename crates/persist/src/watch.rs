@@ -78,14 +78,9 @@ impl KnobWatch {
     pub fn of(machine: &mut dyn Watch, wanted: &[KnobRef], narrow: &Selection, also: &[String]) -> KnobWatch {
         let (wanted, narrow, also) = (wanted.to_vec(), narrow.clone(), also.to_vec());
         let mut watch = KnobWatch { wanted, narrow, also, seen: BTreeMap::new(), unseen: None };
-        watch.reread(machine);
+        watch.seen = watch.read(machine);
         watch.aim(machine);
         watch
-    }
-
-    /// Takes what reads now as known, as after a change of our own.
-    pub fn reread(&mut self, machine: &mut dyn Look) {
-        self.seen = self.read(machine);
     }
 
     /// How many knobs, and how many places of theirs.

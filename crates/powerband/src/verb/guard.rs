@@ -48,8 +48,8 @@ pub(crate) fn run(shared: &Shared, args: &Guard) -> Answer {
     }
     let folder = powerband_rig::lock_folder(&names)?;
     let mut guarding = Guarding::begin(shared, args, wanted, folder, machine)?;
+    let mut stop = None;
     loop {
-        let stop = guarding.gather(rig.world());
         let now_ns = rig.world().now_ns();
         let read = guarding.look(rig.machine(Side::Near)?, now_ns)?;
         if stop.is_some() || !read {
@@ -61,6 +61,7 @@ pub(crate) fn run(shared: &Shared, args: &Guard) -> Answer {
                 Some(StopSignal::Terminate) | None => Exit::Fine,
             } as u8);
         }
+        stop = guarding.gather(rig.world());
     }
 }
 
@@ -111,6 +112,8 @@ struct Guarding<'a> {
     /// Who had it at the last event.
     holder: Option<Holder>,
     checks: Vec<Check>,
+    /// What others changed while guard set something.
+    meanwhile: Vec<KnobChange>,
     tally: Tally,
     manager: Manager,
 }
@@ -132,7 +135,9 @@ impl<'a> Guarding<'a> {
         }
         let (held, checks) = (Held::begin(machine.open_entries()), wanted.check(machine));
         let (tally, manager) = (Tally::default(), Manager::of_environment());
-        let mut guarding = Guarding { shared, args, wanted, watch, held, folder, holder: None, checks, tally, manager };
+        let (holder, meanwhile) = (None, Vec::new());
+        let mut guarding =
+            Guarding { shared, args, wanted, watch, held, folder, holder, checks, meanwhile, tally, manager };
         guarding.held.see(&guarding.checks);
         if args.hold {
             guarding.set_first(machine)?;
@@ -184,9 +189,24 @@ impl<'a> Guarding<'a> {
         }
     }
 
-    /// Reads everything, reports what is new and sets it again; answers whether anybody reads that.
+    /// Reads everything, reports what is new and sets it again, and so for what others write meanwhile; answers whether anybody
+    /// reads that.
     fn look(&mut self, machine: &mut dyn Machine, now_ns: u64) -> Result<bool, Failure> {
-        let changes = self.watch.look(machine);
+        let mut changes = std::mem::take(&mut self.meanwhile);
+        changes.extend(self.watch.look(machine));
+        loop {
+            if !self.answer(machine, changes, now_ns)? {
+                return Ok(false);
+            }
+            changes = std::mem::take(&mut self.meanwhile);
+            if changes.is_empty() {
+                return self.report_state(false).map(|()| true);
+            }
+        }
+    }
+
+    /// One round of it.
+    fn answer(&mut self, machine: &mut dyn Machine, changes: Vec<KnobChange>, now_ns: u64) -> Result<bool, Failure> {
         let news: Vec<News> =
             changes.into_iter().map(|change| recognise(change, self.holder.as_ref(), self.shared, machine)).collect();
         self.checks = self.wanted.check(machine);
@@ -201,7 +221,8 @@ impl<'a> Guarding<'a> {
         let mut explained = BTreeMap::new();
         for News { change, powerband } in &news {
             let outcome = done.get(&change.knob);
-            if change.is_same() && outcome.is_none() {
+            let idle = outcome.is_none_or(|(outcome, _)| *outcome == Outcome::Left);
+            if change.is_same() && idle {
                 continue;
             }
             let by = change.by.iter().find(|by| !is_kernel(by)).filter(|_| powerband.is_none());
@@ -216,7 +237,6 @@ impl<'a> Guarding<'a> {
         }
         set.sites.retain(|it| !news.iter().any(|news| news.change.knob == it.named.name));
         self.print_set(&set)?;
-        self.report_state(false)?;
         Ok(true)
     }
 
@@ -287,10 +307,11 @@ impl<'a> Guarding<'a> {
         applied
     }
 
-    /// Reads what is there after a change of our own.
+    /// Reads what is there after a change of our own; what another program has written meanwhile is kept.
     fn take_over(&mut self, machine: &mut dyn Machine, applied: &Applied) {
         self.wanted.accept(applied);
-        self.watch.reread(machine);
+        let changes = self.watch.look(machine);
+        self.meanwhile.extend(changes.into_iter().filter(|change| change.by.iter().any(|by| by.pid.is_some())));
         self.checks = self.wanted.check(machine);
         self.held.see(&self.checks);
     }

@@ -24,7 +24,7 @@ wait $S
 "#;
 
 /// Runs a script in a mount namespace that dies with it.
-fn script(machine: &str, with: &str, body: &str) -> Option<Ran> {
+pub(crate) fn script(machine: &str, with: &str, body: &str) -> Option<Ran> {
     if !root() {
         return None;
     }

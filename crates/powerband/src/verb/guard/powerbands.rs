@@ -4,6 +4,7 @@ use powerband_machine::Look;
 use powerband_persist::KnobChange;
 use powerband_record::{Side, Writer};
 
+use super::told::is_kernel;
 use crate::cli::Shared;
 use crate::rig::{self, Purpose};
 
@@ -21,7 +22,7 @@ pub(super) struct News {
 /// had ended, by what the ledger asks for.
 pub(super) fn recognise(change: KnobChange, holder: Option<&Holder>, shared: &Shared, machine: &mut dyn Look) -> News {
     let mut powerband = change.by.iter().find_map(|by| by_lock(by, holder).or_else(|| by_name(by, machine)));
-    if powerband.is_none() && change.by.iter().any(|by| by.pid.is_some() && by.program.is_none()) {
+    if powerband.is_none() && change.by.iter().any(|by| by.program.is_none() && !is_kernel(by)) {
         powerband = by_ledger(&change, shared);
     }
     News { change, powerband }
