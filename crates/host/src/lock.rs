@@ -106,7 +106,10 @@ impl Lock {
     }
 
     /// The same by one that lets go within moments: others wait for it.
-    pub(crate) fn acquire_for_a_moment(folder: &Path, doing: &str) -> Result<Lock, LockError> {
+    ///
+    /// # Errors
+    /// As [`Lock::acquire`].
+    pub fn acquire_for_a_moment(folder: &Path, doing: &str) -> Result<Lock, LockError> {
         Self::take(folder, doing, true)
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct Guard {
     pub(crate) settings: Vec<String>,
     /// Report what other programs change, and change nothing (default)
     #[arg(long, conflicts_with = "hold", help_heading = COMMON)]
-    pub(crate) report: bool,
+    report: bool,
     /// Set a knob again when another program changes it
     ///
     /// A knob that the same program changes again after three times within a minute is left to that program. Knobs that

@@ -23,7 +23,7 @@ use self::notify::Manager;
 use self::powerbands::{News, recognise};
 pub(crate) use self::told::{Checked, Line};
 use self::told::{Outcome, Tally, is_kernel, opponent};
-use self::wanted::{Check, Wanted, settings_to_guard};
+use self::wanted::{Check, Place, Wanted, settings_to_guard};
 use crate::cli::{Guard, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
@@ -158,7 +158,7 @@ impl<'a> Guarding<'a> {
 
     /// Sets what is not as wanted at the beginning.
     fn set_first(&mut self, machine: &mut dyn Machine) -> Result<(), Failure> {
-        let wrong = self.held.wrong(&self.checks);
+        let wrong: BTreeSet<String> = self.held.wrong(&self.checks).into_iter().map(|(knob, _)| knob).collect();
         if wrong.is_empty() {
             return Ok(());
         }
@@ -254,15 +254,15 @@ impl<'a> Guarding<'a> {
 
     /// Leaves the knobs to their opponents that have changed them too often.
     fn give_up(&mut self, news: &[News], now_ns: u64, done: &mut Done) {
-        for knob in self.held.wrong(&self.checks) {
-            let Some(opponent) = opponent_of(&knob, news) else { continue };
-            if self.held.is_lost(&knob, &opponent, now_ns) {
-                self.held.given_up.insert(knob.clone());
+        for place in self.held.wrong(&self.checks) {
+            let Some(opponent) = opponent_of(&place, news) else { continue };
+            if self.held.is_lost(place.clone(), &opponent, now_ns) {
                 let reason = format!(
                     "{opponent} has changed it again after guard set it {} times within a minute",
                     hold::MOST_FIGHTS
                 );
-                done.insert(knob, (Outcome::GivenUp, Some(reason)));
+                self.held.given_up.insert(place.0.clone());
+                done.insert(place.0, (Outcome::GivenUp, Some(reason)));
             }
         }
         for knob in &self.held.left {
@@ -272,11 +272,20 @@ impl<'a> Guarding<'a> {
 
     /// Sets again what is wrong; answers what was set.
     fn set_again(&mut self, machine: &mut dyn Machine, news: &[News], now_ns: u64, done: &mut Done) -> Applied {
-        let wrong = self.held.wrong(&self.checks);
+        let places = self.held.wrong(&self.checks);
+        let wrong: BTreeSet<String> = places.iter().map(|(knob, _)| knob.clone()).collect();
         if wrong.is_empty() {
             return Applied::default();
         }
-        let (applied, otherwise) = match self.held.set_again(self.shared, &self.wanted, &self.checks, &wrong) {
+        let result = self.held.set_again(self.shared, &self.wanted, &self.checks, &wrong);
+        let left = |knob: &String| matches!(&result, Ok(Again::Done(_, otherwise)) if otherwise.contains(knob));
+        for place in places.into_iter().filter(|(knob, _)| !left(knob) && !matches!(result, Ok(Again::Busy(_)))) {
+            // Also where it failed: the opponent may have written before it was read back.
+            if let Some(opponent) = opponent_of(&place, news) {
+                self.held.fought(place, &opponent, now_ns);
+            }
+        }
+        let (applied, otherwise) = match result {
             Ok(Again::Done(applied, otherwise)) => (applied, otherwise),
             Ok(Again::Busy(holder)) => {
                 done.extend(wrong.into_iter().map(|knob| (knob, (Outcome::Left, Some(holder.to_string())))));
@@ -295,10 +304,8 @@ impl<'a> Guarding<'a> {
                 done.insert(knob, (Outcome::Left, Some(reason.to_owned())));
                 continue;
             }
-            if let Some(opponent) = opponent_of(&knob, news) {
-                self.held.fought(&knob, &opponent, now_ns);
-            }
-            let outcome = match self.checks.iter().find(|it| it.knob == knob && !it.as_wanted) {
+            let again = self.meanwhile.iter().any(|change| change.knob == knob);
+            let outcome = match self.checks.iter().find(|it| it.knob == knob && !it.as_wanted && !again) {
                 Some(check) => (Outcome::Failed, Some(format!("it reads {} after it", check.shown))),
                 None => (Outcome::SetAgain, None),
             };
@@ -357,9 +364,11 @@ impl<'a> Guarding<'a> {
 /// What was done about each knob, and why no more.
 type Done = BTreeMap<String, (Outcome, Option<String>)>;
 
-/// Who has changed a knob, if that was a program and no powerband.
-fn opponent_of(knob: &str, news: &[News]) -> Option<String> {
-    let others = news.iter().filter(|news| news.change.knob == knob && news.powerband.is_none());
+/// Who has changed a knob at a site, if that was a program and no powerband.
+fn opponent_of((knob, site): &Place, news: &[News]) -> Option<String> {
+    // What is absent has no site, and went with a site of another name.
+    let is_it = |change: &KnobChange| change.knob == *knob && (change.site == *site || change.new.is_none());
+    let others = news.iter().filter(|news| is_it(&news.change) && news.powerband.is_none());
     others.flat_map(|news| &news.change.by).find(|by| !is_kernel(by)).map(opponent)
 }
 

@@ -12,12 +12,12 @@ use powerband_machine::{Hold, Machine, OpenEntry};
 use powerband_record::Side;
 use powerband_rig::{Opening, Purpose, RigError};
 
-use super::wanted::{Check, Wanted};
+use super::wanted::{Check, Place, Wanted};
 use crate::cli::Shared;
 use crate::exit::Failure;
 use crate::{output, rig};
 
-/// So often a knob is set again against one program …
+/// So often a knob is set again at one site against one program …
 pub(super) const MOST_FIGHTS: usize = 3;
 /// … within this time, ns.
 const WITHIN_NS: u64 = 60_000_000_000;
@@ -25,13 +25,13 @@ const WITHIN_NS: u64 = 60_000_000_000;
 /// What is held, and what no longer is.
 #[derive(Default)]
 pub(super) struct Held {
-    /// When a knob was set again against whom, ns.
-    fights: BTreeMap<(String, String), Vec<u64>>,
+    /// When a knob was set again at a site against whom, ns. By sites, as a program may take its time for all of them.
+    fights: BTreeMap<(Place, String), Vec<u64>>,
     /// Knobs left to an opponent.
     pub(super) given_up: BTreeSet<String>,
     /// Knobs that a powerband has changed, until they are as wanted or another program changes them.
     pub(super) left: BTreeSet<String>,
-    /// Whether something could not be set.
+    /// Whether something could not be set, until all is as wanted.
     pub(super) failed: bool,
     /// Knobs that were as wanted once: setting them again needs no undo.
     known: BTreeSet<String>,
@@ -54,15 +54,15 @@ impl Held {
     }
 
     /// Whether an opponent has won: it changes a knob again that was set again as often as it may be.
-    pub(super) fn is_lost(&mut self, knob: &str, opponent: &str, now_ns: u64) -> bool {
-        let fights = self.fights.entry((knob.to_owned(), opponent.to_owned())).or_default();
+    pub(super) fn is_lost(&mut self, place: Place, opponent: &str, now_ns: u64) -> bool {
+        let fights = self.fights.entry((place, opponent.to_owned())).or_default();
         fights.retain(|&at_ns| now_ns.saturating_sub(at_ns) < WITHIN_NS);
         fights.len() >= MOST_FIGHTS
     }
 
     /// A knob was set again against an opponent.
-    pub(super) fn fought(&mut self, knob: &str, opponent: &str, now_ns: u64) {
-        self.fights.entry((knob.to_owned(), opponent.to_owned())).or_default().push(now_ns);
+    pub(super) fn fought(&mut self, place: Place, opponent: &str, now_ns: u64) {
+        self.fights.entry((place, opponent.to_owned())).or_default().push(now_ns);
     }
 
     /// Takes note of what is as wanted.
@@ -72,12 +72,13 @@ impl Held {
             self.known.insert(knob.clone());
             self.left.remove(knob);
         }
+        self.failed &= !wrong.is_empty();
     }
 
-    /// Knobs to set again.
-    pub(super) fn wrong(&self, checks: &[Check]) -> BTreeSet<String> {
+    /// Where something is to be set again.
+    pub(super) fn wrong(&self, checks: &[Check]) -> Vec<Place> {
         let ours = |it: &&Check| !it.as_wanted && !self.given_up.contains(&it.knob) && !self.left.contains(&it.knob);
-        checks.iter().filter(ours).map(|it| it.knob.clone()).collect()
+        checks.iter().filter(ours).map(Check::place).collect()
     }
 
     /// Sets all that is held, in one go: one knob may need another.
@@ -89,7 +90,7 @@ impl Held {
         wrong: &BTreeSet<String>,
     ) -> Result<Again, Failure> {
         let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
-        let opening = Opening { seed: None, purpose: Purpose::Turn, doing: &doing };
+        let opening = Opening { seed: None, purpose: Purpose::Turn, doing: &doing, for_a_moment: true };
         let mut rig = match powerband_rig::open(&rig::names(shared), &opening, &mut output::note) {
             Ok(rig) => rig,
             Err(RigError::Lock(LockError::Held(holder))) => return Ok(Again::Busy(holder)),
