@@ -2,7 +2,7 @@
 //!
 //! What comes anew begins with values of its own: a CPU that is in service again, a driver that was loaded, a network device
 //! that its driver has reset. Nobody has written then. What devices report while they stay (`change`: a battery's
-//! charge) is left out.
+//! charge) is left out, and so are devices that have nothing to do with settings.
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
@@ -17,6 +17,10 @@ use crate::netlink::{attributes, first_message, u32_at};
 
 /// What of a device counts (linux/kobject.h).
 const ACTIONS: [&str; 7] = ["add", "remove", "online", "offline", "bind", "unbind", "move"];
+
+/// Subsystems whose devices bring no setting along that is watched, and come and go all the time: what is mounted, disks,
+/// caches of memory, terminals.
+const UNRELATED: [&str; 6] = ["bdi", "block", "slab", "tty", "vc", "input"];
 
 /// Both families have the group that is meant first (linux/rtnetlink.h: RTNLGRP_LINK).
 const FIRST_GROUP: u32 = 1;
@@ -96,10 +100,11 @@ fn each_message(socket: &OwnedFd, mut take: impl FnMut(Option<&[u8]>)) {
 
 /// `online@/devices/system/cpu/cpu3`, zero, and the same again key by key: `cpu3 online`.
 fn event_in(event: &[u8]) -> Option<String> {
-    let head = event.split(|&byte| byte == 0).next()?;
-    let (action, path) = std::str::from_utf8(head).ok()?.split_once('@')?;
+    let mut keys = event.split(|&byte| byte == 0).map(|key| std::str::from_utf8(key).unwrap_or_default());
+    let (action, path) = keys.next()?.split_once('@')?;
     let name = path.rsplit('/').next().filter(|name| !name.is_empty())?;
-    ACTIONS.contains(&action).then(|| format!("{name} {action}"))
+    let unrelated = keys.filter_map(|key| key.strip_prefix("SUBSYSTEM=")).any(|name| UNRELATED.contains(&name));
+    (ACTIONS.contains(&action) && !unrelated).then(|| format!("{name} {action}"))
 }
 
 /// The links that are new, gone, or up or down now: `eth0 up`.
@@ -139,6 +144,7 @@ mod tests {
             (&b"online@/devices/system/cpu/cpu3\0ACTION=online\0SUBSYSTEM=cpu\0"[..], Some("cpu3 online")),
             (b"add@/module/acpi_cpufreq\0", Some("acpi_cpufreq add")),
             (b"change@/devices/battery\0", None),
+            (b"add@/devices/virtual/bdi/0:60\0ACTION=add\0SUBSYSTEM=bdi\0", None),
             (b"libudev\0\xfe\xed", None),
             (b"add@/", None),
             (b"", None),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::desk::{Desk, machine_alone, root, text, until};
+use crate::desk::{Desk, Ran, machine_alone, root, text, until};
 use crate::driven::has;
 use crate::elsewhere::Namespace;
 use crate::mounted::{holds, script};
@@ -376,5 +376,51 @@ cat "$D.guard"
         lines.iter().all(|line| line["by"][0]["pid"] == pid && line["by"][0]["program"] == "cpupower"),
         "{}",
         ran.out
+    );
+}
+
+/// TuneD with a profile of its own, among the files of a simulated machine; systemd is there as far as `why` asks.
+const TUNED: &str = r#"
+set -e
+mkdir -p /var/log/tuned
+mount -t tmpfs none /run; mkdir -p /run/systemd/system /run/tuned
+mount --bind "$T" /etc/tuned; mount -t tmpfs none /var/log/tuned
+wait_for() { n=0; until eval "$1"; do n=$((n+1)); [ $n -lt 600 ] || { cat /run/tuned/log "$T.err" "$T.out" >&2; exit 9; }; sleep 0.1; done; }
+"$P" guard --hold governor=performance --json >"$T.out" 2>"$T.err" & G=$!
+wait_for 'grep -q "Ctrl-C ends it" "$T.err"'
+tuned --no-dbus --no-socket --profile ours --pid /run/tuned/pid --log /run/tuned/log >&2 & D=$!
+wait_for 'grep -q set_again "$T.out"'
+wait_for '"$P" guard --once governor=performance >&2'
+kill -TERM $D; wait $D
+kill -TERM $G; wait $G
+cat "$T.out"
+"#;
+
+#[test]
+fn a_daemon_is_named_with_the_line_of_its_configuration() {
+    if !root() || !has("tuned") {
+        return;
+    }
+    let (_alone, desk) = (machine_alone(), Desk::new());
+    let etc = desk.beside("tuned");
+    fs::create_dir_all(etc.join("ours")).unwrap();
+    for (name, text) in [
+        ("tuned-main.conf", "daemon = 1\ndynamic_tuning = 0\n"),
+        ("active_profile", "ours\n"),
+        ("profile_mode", "manual\n"),
+        ("ours/tuned.conf", "[main]\nsummary=ours\n[cpu]\ngovernor=ondemand\n"),
+    ] {
+        fs::write(etc.join(name), text).unwrap();
+    }
+    let mut command = desk.command(&["sim", "enter", "pc", "--", "sh", "-c", TUNED]);
+    command.env("T", &etc).env("P", env!("CARGO_BIN_EXE_powerband"));
+    let ran = Ran::of(&command.output().unwrap()).ended(0);
+    let first: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["by"][0]["program"], &first["outcome"]), (&"tuned".into(), &"set_again".into()), "{first}");
+    let line = &first["configured"];
+    assert_eq!(
+        (&line["path"], &line["line"], &line["of_writer"]),
+        (&"/etc/tuned/ours/tuned.conf".into(), &4.into(), &true.into()),
+        "{first}"
     );
 }
