@@ -46,8 +46,11 @@ impl Ours {
 pub(super) struct Heard(Vec<(Written, u64)>);
 
 impl Heard {
-    /// Somebody has written.
+    /// Somebody has written. One that has ended since it was heard first is known by then.
     fn note(&mut self, place: &str, by: &Writer, by_load: bool) {
+        let named = |known: &Writer| by.pid.is_some() && known.pid == by.pid && known.program.is_some();
+        let known = self.0.iter().map(|(known, _)| &known.by).find(|known| by.program.is_none() && named(known));
+        let by = &known.cloned().unwrap_or_else(|| by.clone());
         if !self.0.iter().any(|(known, _)| known.place == place && known.by == *by) {
             let written = Written { place: place.to_owned(), ago_ns: 0, by: by.clone(), by_load };
             self.0.push((written, crate::now_ns()));

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use powerband_host::Holder;
-use powerband_knob::{Applied, Landed, Reached};
+use powerband_knob::{Applied, Reached};
 use powerband_machine::{DEVICES, Look, Machine, StopSignal, Wake, World};
 use powerband_persist::{Configured, KnobChange, KnobWatch, Why, why};
 use powerband_record::{KnobRef, Side, Writer};
@@ -346,8 +346,8 @@ impl<'a> Guarding<'a> {
 
     /// Prints what guard has set without a change that it heard of.
     fn print_set(&self, applied: &Applied) -> Result<(), Failure> {
-        for reached in applied.sites.iter().filter(|it| it.landed != Landed::Already) {
-            self.print(&line(&change_of(reached), None, None, Some(&(Outcome::Set, None))))?;
+        for change in applied.sites.iter().map(change_of).filter(|change| !change.is_same()) {
+            self.print(&line(&change, None, None, Some(&(Outcome::Set, None))))?;
         }
         Ok(())
     }

@@ -81,7 +81,7 @@ impl Held {
         checks.iter().filter(ours).map(Check::place).collect()
     }
 
-    /// Sets all that is held, in one go: one knob may need another.
+    /// Sets what is wrong, in one go: one knob may need another.
     pub(super) fn set_again(
         &self,
         shared: &Shared,
@@ -98,20 +98,20 @@ impl Held {
         };
         let machine = rig.machine(Side::Near)?;
         let open = machine.open_entries();
-        let is_otherwise = |knob: &&String| {
+        let is_otherwise = |knob: &str| {
             last_asked(&open, knob).iter().any(|entry| !self.before.contains(entry) && differs(entry, checks))
         };
-        let otherwise: BTreeSet<String> = wrong.iter().filter(is_otherwise).cloned().collect();
-        let applied = if otherwise.is_superset(wrong) {
+        let (otherwise, ours): (BTreeSet<String>, BTreeSet<String>) =
+            wrong.iter().cloned().partition(|knob| is_otherwise(knob));
+        let applied = if ours.is_empty() {
             Applied::default()
         } else {
-            let out = [&self.given_up, &self.left, &otherwise].into_iter().flatten().cloned().collect();
-            let steps = plan(&wanted.without(&out), machine, &wanted.narrow)?;
+            let steps = plan(&wanted.of_knobs(&ours), machine, &wanted.narrow)?;
             let is_set = |knob: &str| {
                 let entries = last_asked(&open, knob);
                 !entries.is_empty() && !entries.iter().any(|entry| differs(entry, checks))
             };
-            if wrong.difference(&otherwise).all(|knob| self.known.contains(knob) || is_set(knob)) {
+            if ours.iter().all(|knob| self.known.contains(knob) || is_set(knob)) {
                 apply_again(machine, &steps)?
             } else {
                 set(machine, &steps)?

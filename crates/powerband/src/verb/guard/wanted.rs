@@ -97,10 +97,10 @@ impl Wanted {
         self.setting.assignments.iter().map(|assignment| assignment.knob.clone()).collect()
     }
 
-    /// All but these knobs.
-    pub(super) fn without(&self, knobs: &BTreeSet<String>) -> Setting {
-        let stays = |assignment: &&Assignment| !knobs.contains(&assignment.knob.name);
-        Setting { name: None, assignments: self.setting.assignments.iter().filter(stays).cloned().collect() }
+    /// What is wanted of these knobs.
+    pub(super) fn of_knobs(&self, knobs: &BTreeSet<String>) -> Setting {
+        let is_one = |assignment: &&Assignment| knobs.contains(&assignment.knob.name);
+        Setting { name: None, assignments: self.setting.assignments.iter().filter(is_one).cloned().collect() }
     }
 
     /// Counts the value nearby that was taken where something was set just now as what is wanted there.
