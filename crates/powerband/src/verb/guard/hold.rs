@@ -33,8 +33,8 @@ pub(super) struct Held {
     pub(super) left: BTreeSet<String>,
     /// Whether something could not be set, until all is as wanted.
     pub(super) failed: bool,
-    /// Knobs that were as wanted once: setting them again needs no undo.
-    known: BTreeSet<String>,
+    /// Where knobs were as wanted once: setting them again there needs no undo.
+    known: BTreeSet<Place>,
     /// What powerband had set before we began: what is wanted from us is newer.
     before: Vec<OpenEntry>,
 }
@@ -69,10 +69,16 @@ impl Held {
     pub(super) fn see(&mut self, checks: &[Check]) {
         let wrong: BTreeSet<&String> = checks.iter().filter(|it| !it.as_wanted).map(|it| &it.knob).collect();
         for knob in checks.iter().map(|it| &it.knob).filter(|knob| !wrong.contains(knob)) {
-            self.known.insert(knob.clone());
             self.left.remove(knob);
         }
         self.failed &= !wrong.is_empty();
+        self.known.extend(checks.iter().filter(|it| it.as_wanted).map(Check::place));
+    }
+
+    /// Whether it was as wanted there before. What is absent with its governor has no site.
+    fn was_as_wanted(&self, check: &Check) -> bool {
+        let absent = check.asked.is_none();
+        self.known.iter().any(|(knob, site)| *knob == check.knob && (absent || *site == check.site))
     }
 
     /// Where something is to be set again.
@@ -107,11 +113,8 @@ impl Held {
             Applied::default()
         } else {
             let steps = plan(&wanted.of_knobs(&ours), machine, &wanted.narrow)?;
-            let is_set = |knob: &str| {
-                let entries = last_asked(&open, knob);
-                !entries.is_empty() && !entries.iter().any(|entry| differs(entry, checks))
-            };
-            if ours.iter().all(|knob| self.known.contains(knob) || is_set(knob)) {
+            let mut here = checks.iter().filter(|it| !it.as_wanted && ours.contains(&it.knob));
+            if here.all(|it| self.was_as_wanted(it) || is_set(&open, it, checks)) {
                 apply_again(machine, &steps)?
             } else {
                 set(machine, &steps)?
@@ -137,6 +140,12 @@ fn last_asked<'e>(open: &'e [OpenEntry], knob: &str) -> Vec<&'e OpenEntry> {
     let all: Vec<&OpenEntry> = open.iter().filter(asks).collect();
     let last = all.last().map(|entry| entry.step);
     all.into_iter().filter(|entry| Some(entry.step) == last).collect()
+}
+
+/// Whether `set` has asked for what is wanted there.
+fn is_set(open: &[OpenEntry], check: &Check, checks: &[Check]) -> bool {
+    let asks = |entry: &&OpenEntry| entry.turn.site == check.site && !differs(entry, checks);
+    last_asked(open, &check.knob).into_iter().any(|entry| asks(&entry))
 }
 
 /// Whether an entry asks for another value than is wanted where it was made.
