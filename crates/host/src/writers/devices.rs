@@ -118,7 +118,8 @@ fn links_in(mut bytes: &[u8], known: &mut BTreeMap<u32, u32>) -> Vec<String> {
         let state = flags & (UP | RUNNING);
         match kind {
             NEW_LINK if known.insert(number, state) != Some(state) => {
-                news.push(format!("{name} {}", if state == UP | RUNNING { "up" } else { "down" }));
+                let carries = if state & RUNNING == 0 { " without a carrier" } else { "" };
+                news.push(if state & UP == 0 { format!("{name} down") } else { format!("{name} up{carries}") });
             }
             LINK_GONE => {
                 known.remove(&number);
@@ -169,12 +170,12 @@ mod tests {
         let mut told = |kind, flags| links_in(&link(kind, 7, flags), &mut known);
         assert_eq!(told(NEW_LINK, UP | RUNNING), ["eth0 up"]);
         assert!(told(NEW_LINK, UP | RUNNING | 0x100).is_empty(), "promiscuous is no news");
-        assert_eq!(told(NEW_LINK, UP), ["eth0 down"]);
+        assert_eq!(told(NEW_LINK, UP), ["eth0 up without a carrier"]);
         assert_eq!(told(LINK_GONE, 0), ["eth0 removed"]);
         assert_eq!(told(NEW_LINK, 0), ["eth0 down"]);
         let whole = link(NEW_LINK, 8, UP);
         assert!((0..whole.len()).all(|end| links_in(&whole[..end], &mut BTreeMap::new()).is_empty()));
         let two = [link(NEW_LINK, 8, UP), link(LINK_GONE, 8, 0)].concat();
-        assert_eq!(links_in(&two, &mut BTreeMap::new()), ["eth0 down", "eth0 removed"]);
+        assert_eq!(links_in(&two, &mut BTreeMap::new()), ["eth0 up without a carrier", "eth0 removed"]);
     }
 }
