@@ -56,6 +56,9 @@ impl Actor {
 fn perform(groups: &mut Groups, action: &Action) -> Result<Effect, Refusal> {
     match action {
         Action::WriteFile { path, text } => Ok(crate::files::write(path, text).map(|()| Effect::default())?),
+        Action::ReplaceFile { path, text } => Ok(crate::replace::replace(path, text).map(|()| Effect::default())?),
+        Action::MakeFolder { path } => Ok(crate::replace::make_folder(path).map(|()| Effect::default())?),
+        Action::RemoveFolder { path } => Ok(crate::replace::remove_folder(path).map(|()| Effect::default())?),
         Action::RemoveFile { path } => Ok(crate::files::remove(path).map(|()| Effect::default())?),
         Action::MakeGroup { group, quota } => {
             groups.make(group, *quota).map(|in_force| Effect { reads_back: Some(in_force), words: None })

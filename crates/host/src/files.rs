@@ -281,7 +281,7 @@ fn create(path: &str, text: &str) -> Result<(), Errno> {
     written
 }
 
-fn write_at_start(file: &OwnedFd, bytes: &[u8]) -> Result<(), Errno> {
+pub(crate) fn write_at_start(file: &OwnedFd, bytes: &[u8]) -> Result<(), Errno> {
     let mut done = 0;
     while done < bytes.len() {
         match rustix::io::pwrite(file, &bytes[done..], done as u64) {

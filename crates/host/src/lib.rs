@@ -50,6 +50,7 @@ mod recorded;
 mod refusal;
 mod remote;
 mod remote_ledgers;
+mod replace;
 mod shell;
 mod shim;
 mod signals;

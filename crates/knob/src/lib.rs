@@ -45,7 +45,7 @@ pub use knob::{Knob, Named, SETTLES_NS, Selection, Site, Sites, Turning};
 pub use landed::Landed;
 pub use level::{Level, level};
 pub use look::{Reading, cpufreq, get};
-pub use plan::{StepLine, Steps, describe_steps, for_side, governors_in_force, names, plan, settles_ns};
+pub use plan::{Planned, StepLine, Steps, describe_steps, for_side, governors_in_force, names, plan, settles_ns};
 pub use policy::{Policies, Policy, policies};
 pub use probe::{Found, Probed, probe};
 pub use resolve::{resolve, resolve_among, resolve_here};

@@ -6,7 +6,7 @@ mod order;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use powerband_machine::Look;
+use powerband_machine::{Action, Change, Look};
 use powerband_record::{Assignment, KnobRef, Setting, Side, placed};
 use serde::Serialize;
 
@@ -59,6 +59,41 @@ impl Steps {
             }
             None => Ok(()),
         }
+    }
+}
+
+/// One knob at one site with what is done to set it there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// The knob.
+    pub named: Named,
+    /// Site.
+    pub site: Site,
+    /// The value asked for.
+    pub asked: Value,
+    /// What sets it.
+    pub action: Action,
+}
+
+impl Steps {
+    /// What is done at each site, in order, also where it is set already. Nothing is done.
+    ///
+    /// # Errors
+    /// [`KnobError`] for a site that is there only once a governor is in force that is not yet, and what cannot be read.
+    pub fn planned(&self, machine: &mut dyn Change) -> Result<Vec<Planned>, KnobError> {
+        let mut planned = Vec::new();
+        for phase in Phase::ALL {
+            for step in moves(&self.parts, phase, machine, true)? {
+                let unreadable = |errno| KnobError::Unreadable {
+                    knob: step.named.name.clone(),
+                    path: step.site.path.clone().unwrap_or_default(),
+                    errno,
+                };
+                let action = step.named.knob.turn(&step.value, machine, &step.site).map_err(unreadable)?.action;
+                planned.push(Planned { named: step.named, site: step.site, asked: step.value, action });
+            }
+        }
+        Ok(planned)
     }
 }
 

@@ -15,8 +15,26 @@ pub enum Action {
         /// Exactly what is written.
         text: String,
     },
+    /// Put another ordinary file in the place of one, or where there is none: whoever reads it meanwhile, or after a power
+    /// cut, finds all of the old text or all of the new. For files that are read at boot.
+    ReplaceFile {
+        /// Absolute path.
+        path: String,
+        /// The whole text.
+        text: String,
+    },
     /// Remove an ordinary file: the undo of a write that made it.
     RemoveFile {
+        /// Absolute path.
+        path: String,
+    },
+    /// Make a folder in one that is there.
+    MakeFolder {
+        /// Absolute path.
+        path: String,
+    },
+    /// Remove a folder if nothing is in it: the undo of making it. What somebody else has put there keeps it.
+    RemoveFolder {
         /// Absolute path.
         path: String,
     },
@@ -61,6 +79,14 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user: Option<u32>,
     },
+}
+
+/// Where the text of a file that is replaced is written first: in its folder, under a name that no program reads as one of
+/// the folder's files. What is left of it is removed when the replacement is taken back.
+#[must_use]
+pub fn draft_of(path: &str) -> String {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    format!("{folder}/.{name}.powerband~")
 }
 
 /// A share of CPU time: 1,000,000 is one whole CPU.

@@ -46,7 +46,16 @@ pub struct OpenEntry {
     pub read_before: Option<String>,
 }
 
+/// What the ledger has for a knob of a file that keeps settings over reboots.
+pub const KEPT: &str = "keep";
+
 impl OpenEntry {
+    /// Whether it is a file that keeps settings over reboots, which `unkeep` takes back and `undo` does not.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.turn.knob == KEPT && self.turn.hold == Hold::Set
+    }
+
     /// Whether the kernel has forgotten it: it was made in another boot than `boot_id` and does not outlive one. A boot
     /// that does not tell who it is counts as this one.
     #[must_use]
@@ -70,7 +79,7 @@ impl OpenEntry {
             _ if self.errno.is_none() => false,
             Action::Run { .. } => false,
             // It was there before, so it is not ours to remove.
-            Action::MakeGroup { .. } => self.errno == Some(Errno::EEXIST),
+            Action::MakeGroup { .. } | Action::MakeFolder { .. } => self.errno == Some(Errno::EEXIST),
             // Only what the turn itself calls "before" can be compared: a file that shows an outcome hides a request.
             _ => self.before().is_some_and(|before| self.reads_as(before)),
         }

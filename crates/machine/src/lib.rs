@@ -18,12 +18,12 @@ pub mod wire;
 mod world;
 mod writes;
 
-pub use action::{Acted, Action, CpuQuota, Hold, Turn};
+pub use action::{Acted, Action, CpuQuota, Hold, Turn, draft_of};
 pub use coalescing::{Coalescing, CoalescingPlace, PARAMETERS, Parameter};
 pub use command::{CommandPlace, LinesPlace};
 pub use errno::Errno;
 pub use job::{Finished, Job, LeftBehind, ProcessId, Sampling, SpawnError, User};
-pub use ledger::{Damage, EntryId, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Origin, Undone};
+pub use ledger::{Damage, EntryId, KEPT, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Origin, Undone};
 pub use ledgered::{Device, LedgerRead, Ledgered, Performed, Rule};
 pub use machine::{Change, Entry, Handle, Identity, LATENCY_DEVICE, LastChange, Look, Machine, Run, Sample, Watch};
 pub use noting::{Noting, Unread};

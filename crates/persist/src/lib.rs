@@ -4,6 +4,7 @@
 //! powerband itself has `set`, one source a file (`source/`), and judges in the end which of them is in force and
 //! whether that explains what reads now (`verdict.rs`). Files are only read, never run: what a script would do is
 //! recognised from the commands in it (`shell.rs`), without evaluating its conditions.
+//! [`keep`] finds the place that makes a setting survive a reboot, and [`check`] compares what is kept with what is in force.
 //! What happens from now on is [`KnobWatch`]'s: every change of a knob, and who wrote; [`Why::configured`] finds the line of a
 //! configuration that a writer went by.
 //! Everything goes through [`powerband_machine::Look`]; a file that is broken or may not be read is a [`Finding`]
@@ -11,6 +12,7 @@
 mod configured;
 mod finding;
 mod glob;
+mod keep;
 mod keys;
 mod scene;
 mod service;
@@ -28,6 +30,10 @@ use serde::Serialize;
 
 pub use configured::Configured;
 pub use finding::{Finding, Phase, Standing};
+pub use keep::{
+    Checked, FileChange, KeepError, Keeping, KeptFile, KeptSetting, MANIFEST, Manifest, ManifestError, Origin, check,
+    keep, kept_entries,
+};
 pub use watch::{KnobChange, KnobWatch};
 
 use scene::Scene;
@@ -55,6 +61,13 @@ pub fn why(machine: &mut dyn Look, open: &[OpenEntry], knob: &KnobRef, narrow: &
     let sites = named.knob.sites(&named.name, machine, &narrow.at(knob.site.as_deref()))?;
     let readings = get(machine, knob, narrow)?;
     let target = Target::new(named, sites.sites, machine);
+    let (target, mut findings, side_by_side) = walk(machine, open, target);
+    let sentence = verdict::judge(&target, &mut findings, side_by_side);
+    Ok(Why { knob: target.named.name, sentence, readings, findings })
+}
+
+/// Every place that sets a knob, in the order of time, and whether services start side by side.
+fn walk(machine: &mut dyn Look, open: &[OpenEntry], target: Target) -> (Target, Vec<Finding>, bool) {
     let mut scene = Scene::new(machine, open, target);
     for source in source::ALL {
         scene.enter(source.phase);
@@ -62,6 +75,6 @@ pub fn why(machine: &mut dyn Look, open: &[OpenEntry], knob: &KnobRef, narrow: &
     }
     let side_by_side = scene.services().has_systemd();
     let (target, mut findings) = scene.leave();
-    let sentence = verdict::judge(&target, &mut findings, side_by_side);
-    Ok(Why { knob: target.named.name, sentence, readings, findings })
+    verdict::refuse_what_is_not_offered(&target, &mut findings);
+    (target, findings, side_by_side)
 }

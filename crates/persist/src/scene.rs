@@ -99,9 +99,7 @@ impl<'m> Scene<'m> {
 
     /// Files of a folder whose name ends with `suffix`, by name.
     pub(crate) fn files(&mut self, folder: &str, suffix: &str) -> Vec<String> {
-        let entries = self.machine.list(folder).unwrap_or_default();
-        let wanted = entries.into_iter().filter(|entry| !entry.folder && entry.name.ends_with(suffix));
-        wanted.map(|entry| format!("{folder}/{}", entry.name)).collect()
+        files(self.machine, folder, suffix)
     }
 
     /// Names of the folders in a folder.
@@ -117,16 +115,9 @@ impl<'m> Scene<'m> {
         entries.into_iter().find(|entry| entry.name == name).map(|entry| entry.mode & 0o111 != 0)
     }
 
-    /// Files of one kind over all shelves, in the order in which they are taken: by name, each name once.
+    /// As [`shelved`].
     pub(crate) fn shelved(&mut self, kind: &str, suffix: &str) -> Vec<String> {
-        let mut found: BTreeMap<String, String> = BTreeMap::new();
-        for shelf in SHELVES {
-            for path in self.files(&format!("{shelf}/{kind}"), suffix) {
-                let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-                found.entry(name).or_insert(path);
-            }
-        }
-        found.into_values().collect()
+        shelved(self.machine, kind, suffix)
     }
 
     /// A service by its name.
@@ -202,6 +193,24 @@ impl<'m> Scene<'m> {
         // A machine without a battery runs on the mains.
         Some(!battery).filter(|_| self.machine.list("/sys").is_ok())
     }
+}
+
+fn files(machine: &mut dyn Look, folder: &str, suffix: &str) -> Vec<String> {
+    let entries = machine.list(folder).unwrap_or_default();
+    let wanted = entries.into_iter().filter(|entry| !entry.folder && entry.name.ends_with(suffix));
+    wanted.map(|entry| format!("{folder}/{}", entry.name)).collect()
+}
+
+/// Files of one kind over all shelves, in the order in which they are taken: by name, each name once.
+pub(crate) fn shelved(machine: &mut dyn Look, kind: &str, suffix: &str) -> Vec<String> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    for shelf in SHELVES {
+        for path in files(machine, &format!("{shelf}/{kind}"), suffix) {
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            found.entry(name).or_insert(path);
+        }
+    }
+    found.into_values().collect()
 }
 
 /// A finding of a service with its standing: on, or off and why.

@@ -9,6 +9,7 @@ mod cron;
 mod driver;
 mod init_scripts;
 mod interfaces;
+mod kept;
 mod kernel;
 mod laptop_mode;
 mod ledger;
@@ -28,6 +29,9 @@ mod units;
 
 use crate::finding::Phase;
 use crate::scene::Scene;
+
+pub(crate) use cpupower::CONFIGS as CPUPOWER_CONFIGS;
+pub(crate) use link::{file_of as link_file_of, option_of as link_option_of};
 
 /// One source.
 pub(crate) struct Source {
@@ -66,6 +70,7 @@ pub(crate) const ALL: &[Source] = &[
     source(Phase::Daemons, tuned::look),
     source(Phase::Daemons, auto_cpufreq::look),
     source(Phase::Late, rc_local::look),
+    source(Phase::Late, kept::look),
     source(Phase::Late, cron::look),
     source(Phase::Late, ondemand::look),
     source(Phase::Running, ledger::look),

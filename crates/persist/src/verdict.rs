@@ -10,7 +10,6 @@ const MOST_NAMES: usize = 4;
 /// Settles the standing of every finding, says which explains what reads, and puts the chain in a sentence. Services
 /// start one after the other or, under systemd, `side_by_side`.
 pub(crate) fn judge(target: &Target, findings: &mut [Finding], side_by_side: bool) -> String {
-    refuse_what_is_not_offered(target, findings);
     let mut in_force: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for place in &target.places {
         if let Some(last) = last_at(target, findings, place, side_by_side) {
@@ -37,7 +36,7 @@ pub(crate) fn judge(target: &Target, findings: &mut [Finding], side_by_side: boo
 }
 
 /// The kernel refuses a governor the driver does not have.
-fn refuse_what_is_not_offered(target: &Target, findings: &mut [Finding]) {
+pub(crate) fn refuse_what_is_not_offered(target: &Target, findings: &mut [Finding]) {
     if !target.is_governor() || target.governors.is_empty() {
         return;
     }

@@ -10,6 +10,7 @@ mod command;
 mod examples;
 mod guard;
 mod judged;
+mod keep;
 mod look;
 mod noise;
 mod sim;
@@ -20,6 +21,7 @@ pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
 pub(crate) use guard::Guard;
 pub(crate) use judged::Judged;
+pub(crate) use keep::{Keep, Unkeep};
 pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
 pub(crate) use noise::{Calibrate, Compare};
 pub(crate) use sim::{MountLoad, Sim, SimVerb};
@@ -146,12 +148,18 @@ pub(crate) enum Verb {
     Watch(Watch),
     /// Set knobs, until `undo`
     Set(Set),
-    /// Confirm a change made with `set --confirm-within`
+    /// Confirm a change made with `set --confirm-within` or `keep --until-confirmed`
     Confirm,
     /// Undo what `set` changed, the last step first
     Undo(Undo),
     /// Set knobs while one command runs, then restore them
     With(With),
+    /// Keep settings, or the result of an experiment, over reboots
+    Keep(Keep),
+    /// Remove what `keep` wrote
+    Unkeep(Unkeep),
+    /// Check that the kept settings are in force, and say what changed them if not
+    Check,
     /// Report who changes a knob from now on; with --hold, set it again
     Guard(Guard),
     /// Compare settings by measuring

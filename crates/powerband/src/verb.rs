@@ -2,6 +2,7 @@
 pub(crate) mod agent;
 pub(crate) mod calibrate;
 pub(crate) mod capture;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod confirm;
@@ -10,6 +11,7 @@ pub(crate) mod export;
 pub(crate) mod get;
 pub(crate) mod guard;
 pub(crate) mod info;
+pub(crate) mod keep;
 pub(crate) mod knobs;
 pub(crate) mod list;
 pub(crate) mod man;

@@ -91,11 +91,11 @@ pub fn held(machine: &dyn Machine) -> Vec<EntryId> {
     open.iter().filter(|entry| entry.turn.hold == Hold::Held).map(|entry| entry.id).collect()
 }
 
-/// What is open and has not ended with another boot.
+/// What is open and has not ended with another boot; without the files that keep settings, which are meant to stay.
 #[must_use]
 pub fn in_force(machine: &dyn Machine) -> Vec<OpenEntry> {
     let boot_id = &machine.identity().boot_id;
-    machine.open_entries().into_iter().filter(|entry| !entry.is_over(boot_id)).collect()
+    machine.open_entries().into_iter().filter(|entry| !entry.is_over(boot_id) && !entry.is_kept()).collect()
 }
 
 /// Restores what is held and closes what a reboot has ended.

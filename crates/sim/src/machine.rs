@@ -91,7 +91,11 @@ impl Board {
     pub(crate) fn perform(&mut self, action: &Action) -> Result<(), Refusal> {
         let plain = |errno| (errno, None);
         match action {
-            Action::WriteFile { path, text } => self.write(path, text).map_err(plain),
+            Action::WriteFile { path, text } | Action::ReplaceFile { path, text } => {
+                self.write(path, text).map_err(plain)
+            }
+            Action::MakeFolder { path } => self.make_folder(path).map_err(plain),
+            Action::RemoveFolder { path } => self.remove_folder(path).map_err(plain),
             Action::HoldFile { path, text } => self.hold(path, text).map_err(plain),
             Action::ReleaseFile { path } => {
                 self.release(path);

@@ -11,6 +11,7 @@ use crate::schedule::Times;
 mod cache;
 mod cpu;
 mod cycles;
+mod folder;
 mod meters;
 mod switch;
 mod text;
@@ -315,7 +316,8 @@ impl Board {
     /// What a disk brings over a reboot: the ordinary files of the machine before.
     pub(crate) fn keep_files_of(&mut self, before: &Board) {
         for (path, node) in &before.tree.nodes {
-            if let Node::File(_) = node {
+            let is_on_disk = matches!(node, Node::File(_)) || matches!(node, Node::Folder) && !is_kernels(path);
+            if is_on_disk {
                 self.tree.nodes.insert(path.clone(), node.clone());
             }
         }

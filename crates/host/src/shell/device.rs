@@ -1,7 +1,7 @@
 //! A machine behind a shell as a device: what is read, done and started there, without the ledger.
 use powerband_machine::{
     Action, Device, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, LastChange, Ledger, LedgerError,
-    LeftBehind, Look, Performed, ProcessId, Run, SpawnError, Turn, Undone, Unwatched, Watch,
+    LeftBehind, Look, Performed, ProcessId, Run, SpawnError, Turn, Undone, Unwatched, Watch, draft_of,
 };
 
 use super::hand::{self, Before, Hand};
@@ -28,6 +28,11 @@ fn orders(entry: EntryId, undo: Option<&Action>) -> Option<Before> {
             let lines = [assignment("pb_u1", path), assignment("pb_u2", text)].concat();
             (lines, "pb_old \"$pb_u1\" \"$pb_u2\"")
         }
+        Action::ReplaceFile { path, text } => {
+            let lines = [assignment("pb_u1", path), assignment("pb_u2", text), assignment("pb_u4", &draft_of(path))];
+            (lines.concat(), "rm -f -- \"$pb_u4\"; pb_old \"$pb_u1\" \"$pb_u2\"")
+        }
+        Action::RemoveFolder { path } => (assignment("pb_u1", path), "{ rmdir -- \"$pb_u1\" 2>/dev/null || true; }"),
         Action::RemoveFile { path } => (assignment("pb_u1", path), "rm -f -- \"$pb_u1\""),
         Action::RemoveGroup { group } => (assignment("pb_u1", group), "pb_ungroup \"$pb_u1\""),
         Action::Run { argv, .. } => (hand::words(argv).ok()?, "pb_do \"$@\" && [ \"$pb_c\" = 0 ]"),

@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use powerband_machine::{Action, Entry, Errno, LastChange, Readable};
+use powerband_machine::{Action, Entry, Errno, LastChange, Readable, draft_of};
 
 use super::link::{Answer, Link};
 use super::quote::{assignment, errno_of, quoted};
@@ -235,6 +235,19 @@ pub(super) fn work(action: &Action) -> Result<(Vec<String>, String), Errno> {
             let lines = [assignment("pb_a", path), assignment("pb_v", text)].concat();
             let sync = if is_kernels(path) { "" } else { " && { pb_s \"$pb_a\" || pb_c=1; }" };
             Ok((lines, format!("pb_put \"$pb_a\" \"$pb_v\"; pb_c=$?; [ $pb_c = 0 ]{sync}")))
+        }
+        Action::ReplaceFile { path, text } => {
+            check(path)?;
+            let lines =
+                [assignment("pb_a", path), assignment("pb_b", &draft_of(path)), assignment("pb_v", text)].concat();
+            let script = "rm -f -- \"$pb_b\"; cp -p -- \"$pb_a\" \"$pb_b\" 2>/dev/null; pb_put \"$pb_b\" \"$pb_v\" && { pb_s \"$pb_b\"; \
+                          pb_w=$(mv -f -- \"$pb_b\" \"$pb_a\" 2>&1 </dev/null); }; pb_c=$?; [ $pb_c = 0 ] && pb_s \"$pb_a\"";
+            Ok((lines, script.into()))
+        }
+        Action::MakeFolder { path } | Action::RemoveFolder { path } => {
+            check(path)?;
+            let verb = if matches!(action, Action::MakeFolder { .. }) { "mkdir" } else { "rmdir" };
+            Ok((assignment("pb_a", path), format!("pb_w=$({verb} -- \"$pb_a\" 2>&1 </dev/null); pb_c=$?")))
         }
         Action::RemoveFile { path } => {
             check(path)?;

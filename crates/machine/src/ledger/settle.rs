@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{OpenEntry, Undone};
-use crate::{Action, CoalescingPlace, Errno, Hold, Turn};
+use crate::{Action, CoalescingPlace, Errno, Hold, Turn, draft_of};
 
 /// Reads a file of the machine.
 pub(super) type Read<'a> = &'a mut dyn FnMut(&str) -> Result<String, Errno>;
@@ -54,7 +54,10 @@ impl<'p> Network<'p> {
         match action {
             Action::WriteFile { path, .. } | Action::RemoveFile { path } => Network::of_path(path),
             Action::Coalesce { device, .. } => Some(Network { device: Some(device) }),
-            Action::HoldFile { .. }
+            Action::ReplaceFile { .. }
+            | Action::MakeFolder { .. }
+            | Action::RemoveFolder { .. }
+            | Action::HoldFile { .. }
             | Action::ReleaseFile { .. }
             | Action::MakeGroup { .. }
             | Action::RemoveGroup { .. }
@@ -107,6 +110,10 @@ pub(super) fn settle(
     if let Some(away) = away(entry, undo, stand.net_ns, read) {
         return if stand.force { Undone::GivenUp } else { away };
     }
+    if let Action::ReplaceFile { path, .. } = &entry.turn.action {
+        // Whoever was killed between writing it and giving it its name left it. Mostly it is not there.
+        let _ = act(&Action::RemoveFile { path: draft_of(path) });
+    }
     let now = entry.turn.read_back.as_ref().map(|path| read(path).map(|text| text.trim_end().to_owned()));
     if let Some(compared) = compare(entry, undo, now.as_ref(), stand) {
         return compared;
@@ -116,15 +123,19 @@ pub(super) fn settle(
             round(entry, undo, read, act);
             Undone::Undone
         }
-        Err(Errno::ENOENT) if matches!(undo, Action::RemoveFile { .. } | Action::RemoveGroup { .. }) => {
-            Undone::AlreadyBack
-        }
+        Err(Errno::ENOENT) if removes(undo) => Undone::AlreadyBack,
+        // It is not ours alone any more.
+        Err(Errno::ENOTEMPTY | Errno::EEXIST) if matches!(undo, Action::RemoveFolder { .. }) => Undone::AlreadyBack,
         Err(errno) if (stand.force || !is_kept(entry)) && has_no_place(undo, now.as_ref(), errno) => {
             Undone::AlreadyBack
         }
         Err(errno) if was_never_taken(entry, now.as_ref(), errno) => Undone::AlreadyBack,
         Err(errno) => Undone::Failed { why: errno.to_string() },
     }
+}
+
+fn removes(undo: &Action) -> bool {
+    matches!(undo, Action::RemoveFile { .. } | Action::RemoveFolder { .. } | Action::RemoveGroup { .. })
 }
 
 /// What reads at the place of a turn that does not say itself what was there before. What is only kept is written as it
@@ -195,7 +206,7 @@ fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>
         Ok(now) if before.is_some_and(|before| now == before.trim_end()) => Some(Undone::AlreadyBack),
         Ok(now) if before.is_some() || made => {
             let written = match &entry.turn.action {
-                Action::WriteFile { text, .. } => text,
+                Action::WriteFile { text, .. } | Action::ReplaceFile { text, .. } => text,
                 _ => &entry.turn.asked,
             };
             // Without a reading we were interrupted between acting and writing down what came of it.
@@ -213,6 +224,9 @@ fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>
 /// Whether a file was left in the middle of being overwritten in place, by the action or by its undo: the new text is there
 /// and the end of the longer old one is not cut off yet. Or it was made, and nothing is in it.
 fn is_torn(now: &str, action: &Action, undo: &Action) -> bool {
+    if !matches!(action, Action::WriteFile { .. }) {
+        return false;
+    }
     let text = |action: &Action| match action {
         Action::WriteFile { text, .. } => text.clone(),
         _ => String::new(),
@@ -262,6 +276,8 @@ pub(super) fn is_volatile(undo: &Action) -> bool {
         | Action::Coalesce { .. }
         | Action::MakeGroup { .. }
         | Action::RemoveGroup { .. } => true,
-        Action::Run { .. } => false,
+        Action::ReplaceFile { .. } | Action::MakeFolder { .. } | Action::RemoveFolder { .. } | Action::Run { .. } => {
+            false
+        }
     }
 }

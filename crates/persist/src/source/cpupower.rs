@@ -3,7 +3,7 @@ use crate::finding::Finding;
 use crate::scene::{Scene, of_service};
 
 /// Files with a key for each setting, or with the whole command line in one.
-const CONFIGS: [&str; 5] = [
+pub(crate) const CONFIGS: [&str; 5] = [
     "/etc/cpupower-service.conf",
     "/etc/default/cpupower-service",
     "/etc/default/cpupower",

@@ -1,18 +1,22 @@
 //! .link files of systemd: what udev sets on a network card when it appears. One file a card, the first that fits.
+use powerband_machine::Look;
+
 use crate::finding::{Finding, Standing};
 use crate::glob;
 use crate::keys::{Key, keys};
-use crate::scene::Scene;
+use crate::scene::{Scene, shelved};
 
 pub(super) fn look(scene: &mut Scene<'_>) {
     let Some(wanted) = scene.target.parameter().and_then(option_of) else { return };
     let mut free: Vec<String> = scene.target.everywhere();
     for path in scene.shelved("systemd/network", ".link") {
-        let Some(text) = scene.text(&path) else { continue };
-        let keys = keys(&text);
+        if scene.text(&path).is_none() {
+            continue;
+        }
+        let keys = with_drop_ins(scene.machine(), &path);
         let mut standings: Vec<(String, Standing)> = Vec::new();
         for device in free.clone() {
-            match fits(scene, &keys, &device) {
+            match fits(scene.machine(), &keys, &device) {
                 Some(true) => standings.push((device, Standing::Acts)),
                 Some(false) => {}
                 None => {
@@ -21,22 +25,45 @@ pub(super) fn look(scene: &mut Scene<'_>) {
                 }
             }
         }
-        let key = keys.iter().rfind(|key| key.section == "Link" && key.name == wanted);
+        let key = keys.iter().rfind(|(_, key)| key.section == "Link" && key.name == wanted);
         for (device, standing) in standings {
             if standing == Standing::Acts {
                 free.retain(|other| *other != device);
             }
-            let value = key.and_then(|key| value(&wanted, &key.value).map(|value| (key, value)));
-            if let Some((key, value)) = value {
-                let finding = Finding::new("udev", path.clone()).line(key.line, &key.text).standing(standing);
+            let value = key.and_then(|found| value(&wanted, &found.1.value).map(|value| (found, value)));
+            if let Some(((file, key), value)) = value {
+                let finding = Finding::new("udev", file.clone()).line(key.line, &key.text).standing(standing);
                 scene.push(finding.how("when the device appears").sets(vec![value], vec![device]));
             }
         }
     }
 }
 
+/// The assignments of a file and then of its drop-ins, each with the file it stands in.
+fn with_drop_ins(machine: &mut dyn Look, path: &str) -> Vec<(String, Key)> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let drop_ins = shelved(machine, &format!("systemd/network/{name}.d"), ".conf");
+    let mut found = Vec::new();
+    for file in std::iter::once(path.to_owned()).chain(drop_ins) {
+        let text = machine.read(&file).unwrap_or_default();
+        found.extend(keys(&text).into_iter().map(|key| (file.clone(), key)));
+    }
+    found
+}
+
+/// The file that udev applies to a device; `None` where there is none, or an earlier one may apply.
+pub(crate) fn file_of(machine: &mut dyn Look, device: &str) -> Option<String> {
+    for path in shelved(machine, "systemd/network", ".link") {
+        let keys = with_drop_ins(machine, &path);
+        if fits(machine, &keys, device)? {
+            return Some(path);
+        }
+    }
+    None
+}
+
 /// What systemd.link(5) calls a parameter of coalescing.
-fn option_of(parameter: &str) -> Option<String> {
+pub(crate) fn option_of(parameter: &str) -> Option<String> {
     Some(match parameter {
         "adaptive-rx" => "UseAdaptiveRxCoalesce".into(),
         "adaptive-tx" => "UseAdaptiveTxCoalesce".into(),
@@ -97,9 +124,9 @@ fn time_us(text: &str) -> Option<u64> {
 }
 
 /// Whether a file is for a device; `None` when it asks what cannot be told from here.
-fn fits(scene: &mut Scene<'_>, keys: &[Key], device: &str) -> Option<bool> {
+fn fits(machine: &mut dyn Look, keys: &[(String, Key)], device: &str) -> Option<bool> {
     let mut sure = true;
-    for key in keys.iter().filter(|key| key.section == "Match") {
+    for (_, key) in keys.iter().filter(|(_, key)| key.section == "Match") {
         let (wanted, negated) = key.value.strip_prefix('!').map_or((key.value.as_str(), false), |rest| (rest, true));
         let folder = format!("/sys/class/net/{device}");
         let found = match key.name.as_str() {
@@ -109,10 +136,10 @@ fn fits(scene: &mut Scene<'_>, keys: &[Key], device: &str) -> Option<bool> {
                 wanted.split_whitespace().any(|name| glob::matches(name, device)).then_some(true)
             }
             "MACAddress" | "PermanentMACAddress" => {
-                let address = scene.peek(&format!("{folder}/address")).unwrap_or_default().trim().to_lowercase();
+                let address = machine.read(&format!("{folder}/address")).unwrap_or_default().trim().to_lowercase();
                 Some(wanted.split_whitespace().any(|one| one.to_lowercase().replace('-', ":") == address))
             }
-            "Driver" => scene.peek(&format!("{folder}/device/uevent")).map(|text| {
+            "Driver" => machine.read(&format!("{folder}/device/uevent")).ok().map(|text| {
                 let driver = text.lines().find_map(|line| line.strip_prefix("DRIVER=")).unwrap_or_default().to_owned();
                 wanted.split_whitespace().any(|name| glob::matches(name, &driver))
             }),

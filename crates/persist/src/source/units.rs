@@ -2,12 +2,12 @@
 use crate::keys::keys;
 use crate::scene::{Scene, of_service};
 
-/// The unit whose commands a source of its own knows.
-const KNOWN: &str = "ondemand.service";
+/// The units whose commands a source of its own knows.
+const KNOWN: [&str; 2] = ["ondemand.service", "powerband-keep.service"];
 
 pub(super) fn look(scene: &mut Scene<'_>) {
     let units = scene.services().units_of_interest();
-    for (name, path) in units.into_iter().filter(|(name, _)| name != KNOWN) {
+    for (name, path) in units.into_iter().filter(|(name, _)| !KNOWN.contains(&name.as_str())) {
         let Some(text) = scene.text(&path) else { continue };
         let starts = ["ExecStart", "ExecStartPre", "ExecStartPost"];
         let commands = keys(&text).into_iter().filter(|key| starts.contains(&key.name.as_str()));
@@ -21,7 +21,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
 }
 
 /// A command without what systemd reads before it (`-`, `@`, `+`, `!`, `:`) and with `%i` and the like left open.
-fn plain(command: &str) -> String {
+pub(super) fn plain(command: &str) -> String {
     let command = command.trim().trim_start_matches(['-', '@', '+', '!', ':']);
     let mut filled = String::new();
     let mut chars = command.chars().peekable();

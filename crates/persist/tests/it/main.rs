@@ -3,9 +3,11 @@
 mod broken;
 mod cards;
 mod conflicts;
+mod keeping;
 mod lists;
 mod own;
 mod scripts;
 mod services;
+mod stories;
 mod systems;
 mod tree;

@@ -1,10 +1,13 @@
 //! A machine that is nothing but prepared files.
 use std::collections::BTreeMap;
 
-use powerband_knob::{Selection, catalogue};
-use powerband_machine::{Entry, Errno, Handle, Identity, Ledger, Look, MemoryLedger, Turn};
-use powerband_persist::{Finding, Standing, Why, why};
-use powerband_record::KnobRef;
+use powerband_knob::{Selection, catalogue, plan};
+use powerband_machine::{
+    Acted, Change, Damage, Entry, EntryId, Errno, Handle, Hold, Identity, Ledger, LedgerError, Look, MemoryLedger,
+    OpenEntry, Turn, Undone,
+};
+use powerband_persist::{Checked, Finding, KeepError, Keeping, Manifest, Origin, Standing, Why, check, keep, why};
+use powerband_record::{KnobRef, Setting};
 
 /// Files by path; an error where one cannot be read. A path that ends with a slash is an empty folder.
 pub(crate) struct Tree {
@@ -104,6 +107,65 @@ impl Tree {
     pub(crate) fn set(&mut self, turn: &Turn) {
         let entry = self.ledger.intend(turn, &mut |_| Err(Errno::ENOENT)).unwrap();
         self.ledger.done(entry, None, turn.before.clone(), &mut |_| {}).unwrap();
+    }
+}
+
+impl Tree {
+    /// What would keep a setting.
+    pub(crate) fn keeping(&mut self, setting: &str) -> Result<Keeping, KeepError> {
+        let setting = Setting::parse(&format!("a:{setting}")).unwrap();
+        let planned = plan(&setting, self, &Selection::everywhere()).unwrap().planned(self).unwrap();
+        let open = self.ledger.open().to_vec();
+        let origin = Origin { lines: vec!["Asked for".into()], ..Origin::default() };
+        keep(self, &open, &planned, &origin)
+    }
+
+    /// Keeps a setting, as `keep` does but for what reads now.
+    pub(crate) fn kept(&mut self, setting: &str) -> Keeping {
+        let keeping = self.keeping(setting).unwrap();
+        for turn in keeping.turns() {
+            let entry =
+                self.ledger.intend(&Turn { hold: Hold::Set, ..turn.clone() }, &mut |_| Err(Errno::ENOENT)).unwrap();
+            self.ledger.done(entry, None, turn.before.clone(), &mut |_| {}).unwrap();
+        }
+        for file in &keeping.files {
+            match &file.after {
+                Some(text) => drop(self.files.insert(file.path.clone(), Ok(text.clone()))),
+                None => drop(self.files.remove(&file.path)),
+            }
+        }
+        keeping
+    }
+
+    pub(crate) fn text(&self, path: &str) -> &str {
+        self.files.get(path).and_then(|text| text.as_deref().ok()).unwrap_or_else(|| panic!("no {path}"))
+    }
+
+    pub(crate) fn checked(&mut self) -> (Vec<Checked>, Vec<String>) {
+        let manifest = Manifest::read(self).unwrap();
+        check(self, &[], &manifest)
+    }
+}
+
+/// Only what is planned is asked of it.
+impl Change for Tree {
+    fn act(&mut self, _turn: &Turn) -> Result<Acted, LedgerError> {
+        unreachable!()
+    }
+    fn undo(&mut self, _entry: EntryId, _force: bool) -> Result<Undone, LedgerError> {
+        unreachable!()
+    }
+    fn keep(&mut self, _entries: &[EntryId]) -> Result<(), LedgerError> {
+        unreachable!()
+    }
+    fn open_entries(&self) -> Vec<OpenEntry> {
+        self.ledger.open().to_vec()
+    }
+    fn damage(&self) -> Vec<Damage> {
+        Vec::new()
+    }
+    fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
+        Ok(Vec::new())
     }
 }
 

@@ -7,10 +7,11 @@ use super::Cli;
 type Example = (&'static str, &'static str);
 
 /// The verbs as `powerband help` groups them.
-pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
+pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["try", "tune", "calibrate", "run", "resume", "replicate"]),
     ("Results", &["list", "show", "compare", "report", "export"]),
-    ("Change settings", &["set", "undo", "with", "confirm", "guard"]),
+    ("Change settings", &["set", "undo", "with", "confirm"]),
+    ("Keep settings", &["keep", "unkeep", "check", "guard"]),
     ("Look at the machine", &["info", "get", "why", "knobs", "doctor", "watch", "capture"]),
     ("More", &["sim", "agent", "completions", "man", "help"]),
 ];
@@ -29,7 +30,7 @@ const USAGE: [(&str, &str); 2] = [
 ];
 
 /// Examples of each verb, the most common use first.
-const EXAMPLES: [(&str, &[Example]); 27] = [
+const EXAMPLES: [(&str, &[Example]); 30] = [
     (
         "try",
         &[
@@ -127,15 +128,25 @@ const EXAMPLES: [(&str, &[Example]); 27] = [
         ],
     ),
     ("with", &[("Build with the performance governor", "powerband with governor=performance -- make -j8")]),
+    ("confirm", &[("Keep what `set --confirm-within` changed", "powerband confirm")]),
+    (
+        "keep",
+        &[
+            ("Keep what the last experiment recommends", "powerband keep"),
+            ("Keep a governor over reboots", "powerband keep governor=performance"),
+            ("Show what would be written, and change nothing", "powerband keep governor=performance --dry-run"),
+        ],
+    ),
+    ("unkeep", &[("Remove every file that `keep` wrote", "powerband unkeep")]),
+    ("check", &[("Check the kept settings, and exit with 1 if one is not in force", "powerband check")]),
     (
         "guard",
         &[
             ("Report who changes the governor", "powerband guard governor=performance"),
             ("Set it again each time", "powerband guard --hold governor=performance"),
-            ("Check once", "powerband guard --once governor=performance rx-usecs@eth0=100"),
+            ("Set the kept settings again each time one is changed", "powerband guard --hold"),
         ],
     ),
-    ("confirm", &[("Keep what `set --confirm-within` changed", "powerband confirm")]),
     (
         "info",
         &[

@@ -8,7 +8,7 @@ use super::{COMMON, OUTPUT};
 /// `guard`.
 #[derive(Args, Debug)]
 pub(crate) struct Guard {
-    /// Knobs and the values they should have, e.g. governor=performance
+    /// Knobs and the values they should have, e.g. governor=performance (default: what `powerband keep` keeps)
     #[arg(value_name = "KNOB[@TARGET]=VALUE")]
     pub(crate) settings: Vec<String>,
     /// Report what other programs change, and change nothing (default)

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::document::{Document, VERSION};
-use crate::verb::{capture, confirm, doctor, get, guard, info, knobs, set, sim, undo, why};
+use crate::verb::{capture, check, confirm, doctor, get, guard, info, keep, knobs, set, sim, undo, why};
 
 /// Makes the schemas anew instead of comparing them.
 const WRITE: &str = "POWERBAND_WRITE_DOCS";
@@ -35,6 +35,8 @@ fn all() -> Vec<(&'static str, Value)> {
         of::<doctor::Lacking<'_>>(),
         of::<capture::Captured<'_>>(),
         of::<confirm::Kept>(),
+        of::<keep::Kept>(),
+        of::<check::Compared>(),
         of::<sim::Machines>(),
         of::<sim::OneMachine>(),
         of::<Planned<'_>>(),

@@ -1,4 +1,4 @@
-//! `confirm`: keep what `set --confirm-within` has turned and waits for.
+//! `confirm`: keep what `set --confirm-within` has turned and waits for, or what `keep --until-confirmed` wrote.
 use powerband_host::{ConfirmError, confirm};
 use powerband_machine::{EntryId, Hold};
 use powerband_record::Side;
@@ -11,6 +11,7 @@ use crate::exit::{Answer, Exit, Failure};
 use crate::failure::hinted;
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
+use crate::verb::keep;
 
 /// What is kept.
 #[derive(Serialize, JsonSchema)]
@@ -24,7 +25,13 @@ impl Document for Kept {
 }
 
 pub(crate) fn run(shared: &Shared) -> Answer {
-    let step = confirm(&lock_folder(&rig::names(shared))?).map_err(|error| {
+    let waiting = confirm(&lock_folder(&rig::names(shared))?);
+    if let Err(ConfirmError::Nothing) = waiting
+        && let Some(code) = keep::confirm(shared)?
+    {
+        return Ok(code);
+    }
+    let step = waiting.map_err(|error| {
         let exit = if matches!(error, ConfirmError::Refused { .. }) { Exit::Denied } else { Exit::Failed };
         hinted(exit, &error, error.hint().as_ref())
     })?;

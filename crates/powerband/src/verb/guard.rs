@@ -39,9 +39,9 @@ pub(crate) fn run(shared: &Shared, args: &Guard) -> Answer {
     if !names.here() || names.far().is_some() {
         return Err(usage("guard works on the machine it runs on: start it there, without --machine and --far"));
     }
-    let setting = settings_to_guard(args)?;
     let mut rig = rig::open(shared, Purpose::Look)?;
     let machine = rig.machine(Side::Near)?;
+    let setting = settings_to_guard(args, machine)?;
     let wanted = Wanted::of(setting, rig::selection(shared)?, machine)?;
     if args.once {
         return once(shared, args, &wanted, machine);
@@ -147,7 +147,7 @@ impl<'a> Guarding<'a> {
         }
         let knobs = guarding.wanted.knobs().len();
         output::note(format!(
-            "{} {knobs} knob{} at {}; times are UTC, Ctrl-C ends it",
+            "{} {knobs} setting{} at {}; times are UTC, Ctrl-C ends it",
             if args.hold { "holding" } else { "guarding" },
             if knobs == 1 { "" } else { "s" },
             places(guarding.checks.len())

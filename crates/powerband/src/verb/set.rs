@@ -74,10 +74,10 @@ impl Document for Turned<'_> {
 
 /// What was turned, or would be, as it comes.
 #[derive(Default)]
-struct Told {
-    lines: Vec<String>,
+pub(super) struct Told {
+    pub(super) lines: Vec<String>,
     rows: Vec<Row>,
-    applied: Vec<(Side, Applied)>,
+    pub(super) applied: Vec<(Side, Applied)>,
     witnesses: Vec<Heard>,
 }
 
@@ -135,7 +135,7 @@ fn confirmation_time_ns(text: &str) -> Result<u64, Failure> {
 }
 
 /// Makes what is turned stay, all of it: until then it is held, so that nothing of it outlives us by half.
-fn keep(rig: &mut Rig, told: &Told, names: &rig::Names) -> Result<(), Failure> {
+pub(super) fn keep(rig: &mut Rig, told: &Told, names: &rig::Names) -> Result<(), Failure> {
     for (side, applied) in &told.applied {
         let Some(machine) = rig.world().machine(*side) else { continue };
         if let Err(error) = machine.keep(&applied.entries) {
@@ -147,7 +147,7 @@ fn keep(rig: &mut Rig, told: &Told, names: &rig::Names) -> Result<(), Failure> {
 }
 
 /// Turns each side's part of a setting, held until it is kept, or says how it would be.
-fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Result<Told, Failure> {
+pub(super) fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Result<Told, Failure> {
     let narrow = rig::selection(shared)?;
     let mut told = Told::default();
     for side in [Side::Near, Side::Far] {
@@ -184,6 +184,11 @@ fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Res
 }
 
 impl Told {
+    /// Of what was written without a word.
+    pub(super) fn of(applied: Vec<(Side, Applied)>) -> Self {
+        Told { applied, ..Told::default() }
+    }
+
     fn tell(&mut self, side: Side, applied: Applied) {
         let there = rig::there(side);
         self.lines.extend(applied.sites.iter().map(|reached| format!("{there}{}", reached.words())));

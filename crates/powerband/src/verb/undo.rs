@@ -47,6 +47,13 @@ struct Row<'a> {
     entry: &'a OpenEntry,
 }
 
+impl<'a> TakenBack<'a> {
+    /// Where no step is left.
+    pub(super) fn of(restored: &'a Restored) -> Self {
+        TakenBack { restored, steps_left: 0, undone: None }
+    }
+}
+
 impl Document for TakenBack<'_> {
     const KIND: &'static str = "undo";
 }
@@ -225,7 +232,7 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
 }
 
 /// What is not restored decides the code; what was left alone on purpose is a refusal. `verb` with `--force` behind it insists.
-fn outcome(restored: &Restored, names: &Names, verb: &str) -> Answer {
+pub(super) fn outcome(restored: &Restored, names: &Names, verb: &str) -> Answer {
     if !restored.failed.is_empty() {
         let next = format!("`{}` tries again", for_machines(names, verb));
         return Err(incomplete::failure(&restored.not_restored(), &next));

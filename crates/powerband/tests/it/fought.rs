@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::desk::{Desk, Ran, machine_alone, root, text, until};
 use crate::driven::has;
 use crate::elsewhere::Namespace;
+use crate::kept::with_etc;
 use crate::mounted::{holds, script};
 
 /// A guard with what it prints in files.
@@ -334,7 +335,9 @@ fn coalescing_is_held_against_ethtool() {
 #[test]
 fn what_cannot_be_guarded_is_one_sentence() {
     let desk = Desk::new();
-    assert!(desk.run(&["guard"]).refused(2).contains("`powerband guard governor=performance`"));
+    if !Path::new(powerband_persist::MANIFEST).exists() {
+        assert!(desk.run(&["guard"]).refused(2).contains("`powerband guard governor=performance`"));
+    }
     assert!(desk.run(&["guard", "governor=performance", "--machine", "sim:pc"]).refused(4).contains("sim mount pc"));
     assert!(desk.run(&["guard", "governor=performance", "--machine", "sh:true"]).refused(2).contains("start it there"));
     let (_, knob) = knob(&desk, "knob", "a");
@@ -418,5 +421,33 @@ fn a_daemon_is_named_with_the_line_of_its_configuration() {
         (&line["path"], &line["line"], &line["of_writer"]),
         (&"/etc/tuned/ours/tuned.conf".into(), &4.into(), &true.into()),
         "{first}"
+    );
+}
+
+#[test]
+fn what_is_kept_is_held_without_naming_it() {
+    let body = r#"
+"$P" keep governor=powersave >/dev/null
+"$P" guard --hold >"$D.guard" 2>"$D.says" & W=$!
+wait_for() { n=0; until eval "$1"; do n=$((n+1)); [ $n -lt 600 ] || { cat "$D.says" "$D.guard"; exit 9; }; sleep 0.1; done; }
+wait_for 'grep -q "Ctrl-C ends it" "$D.says"'; cat "$D.says"
+sh -c 'echo performance >/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor; exec sleep 1'
+wait_for 'grep -q "set again" "$D.guard"'
+"$P" check
+kill -TERM $W; wait $W; echo "guard ended $?"
+cat "$D.guard"
+"$P" unkeep >/dev/null
+"#;
+    let _alone = root().then(machine_alone);
+    let Some(ran) = with_etc(body) else { return };
+    let ran = ran.ended(0);
+    holds(
+        &ran.out,
+        &[
+            "holding 4 settings at 4 places",
+            "4 of 4 kept settings are in force\n",
+            "guard ended 0\n",
+            "cpufreq.governor@policy2: powersave → performance, by pid ",
+        ],
     );
 }

@@ -38,6 +38,7 @@ mod hostile;
 mod interrupted;
 mod journals;
 mod kconfig;
+mod kept;
 mod killed;
 mod leavings;
 mod left_running;

@@ -138,7 +138,7 @@ fn takes_parts(action: &Action) -> bool {
 /// The file or group an action is about.
 fn place(action: &Action) -> Option<&str> {
     match action {
-        Action::WriteFile { path, .. } | Action::RemoveFile { path } => Some(path),
+        Action::WriteFile { path, .. } | Action::ReplaceFile { path, .. } | Action::RemoveFile { path } => Some(path),
         Action::MakeGroup { group, .. } | Action::RemoveGroup { group } => Some(group),
         _ => None,
     }
@@ -173,7 +173,9 @@ impl Board {
     /// Does an action by a hand, and writes down what it did to a file.
     fn write_as(&mut self, faults: &Faults, hand: Hand, action: &Action) -> Result<(), Refusal> {
         let (path, text) = match action {
-            Action::WriteFile { path, text } => (path, Some(text.trim_end().to_owned())),
+            Action::WriteFile { path, text } | Action::ReplaceFile { path, text } => {
+                (path, Some(text.trim_end().to_owned()))
+            }
             Action::RemoveFile { path } => (path, None),
             _ => return self.perform(action),
         };

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, Landed, Selection, plan, resolve};
 use powerband_machine::{CommandPlace, Look};
+use powerband_persist::{KeepError, KeptSetting, Manifest};
 use powerband_record::{Assignment, KnobRef, Setting, Side};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,12 +43,10 @@ impl Check {
     }
 }
 
-/// The settings to guard: those of the command line.
-pub(super) fn settings_to_guard(args: &Guard) -> Result<Setting, Failure> {
+/// The settings to guard: those of the command line, or what is kept.
+pub(super) fn settings_to_guard(args: &Guard, machine: &mut dyn Look) -> Result<Setting, Failure> {
     if args.settings.is_empty() {
-        return Err(usage(
-            "nothing to guard: name knobs and their values, e.g. `powerband guard governor=performance`",
-        ));
+        return kept(&Manifest::read(machine).map_err(KeepError::from)?);
     }
     let setting = typed(&args.settings)?;
     match setting.assignments.iter().find(|assignment| assignment.knob.side != Side::Near) {
@@ -57,6 +56,21 @@ pub(super) fn settings_to_guard(args: &Guard) -> Result<Setting, Failure> {
         ))),
         None => Ok(setting),
     }
+}
+
+/// What `powerband keep` keeps, each knob at each site.
+fn kept(manifest: &Manifest) -> Result<Setting, Failure> {
+    if manifest.is_empty() {
+        return Err(usage(
+            "nothing is kept that could be guarded: name knobs and their values, e.g. `powerband guard governor=performance`",
+        ));
+    }
+    let assignment = |kept: &KeptSetting| {
+        let site = Some(kept.site.clone()).filter(|site| site != "-");
+        let knob = KnobRef { side: Side::Near, name: kept.knob.clone(), site };
+        Assignment { knob, value: kept.value.clone() }
+    };
+    Ok(Setting { name: None, assignments: manifest.settings.iter().map(assignment).collect() })
 }
 
 /// What is wanted of one machine.

@@ -1,0 +1,156 @@
+//! The list of what is kept, as a file: which knob at which site, by whom it is set at boot, and what each file holds.
+use std::collections::BTreeMap;
+
+use powerband_machine::{Errno, Look};
+use serde::{Deserialize, Serialize};
+
+use super::Origin;
+use super::place::Want;
+
+/// Where it lies.
+pub const MANIFEST: &str = "/etc/powerband/kept.toml";
+
+/// The version of its format.
+const VERSION: u32 = 1;
+
+/// What is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Manifest {
+    /// Version of the format: 1.
+    pub version: u32,
+    /// Number of the experiment whose result it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<i64>,
+    /// Its verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// The program that checks after each boot.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub program: String,
+    /// Whether it is removed at the second boot unless somebody confirms it before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_confirmed: bool,
+    /// Each knob at each site, in the order of setting.
+    #[serde(default, rename = "setting")]
+    pub settings: Vec<KeptSetting>,
+    /// Files that were written for it.
+    #[serde(default, rename = "file")]
+    pub files: Vec<KeptFile>,
+}
+
+/// One knob at one site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct KeptSetting {
+    /// Canonical name.
+    pub knob: String,
+    /// Site.
+    pub site: String,
+    /// The value, as it is typed.
+    pub value: String,
+    /// Who sets it at boot: `TuneD`, `TLP and cpufrequtils`, …
+    pub by: String,
+    /// What is written to set it: a file and its text, or the parameter of a network device.
+    pub set: Set,
+}
+
+/// What sets a knob at a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum Set {
+    /// A text is written to a file.
+    Write {
+        /// The file.
+        path: String,
+        /// What is written.
+        text: String,
+    },
+    /// A parameter of coalescing is set.
+    Coalesce {
+        /// The network device.
+        device: String,
+        /// As `ethtool -C` calls it.
+        parameter: String,
+        /// Its number; 0 and 1 for off and on.
+        number: u32,
+    },
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct KeptFile {
+    /// Where it lies.
+    pub path: String,
+    /// CRC-32 of its bytes, in hexadecimal.
+    pub crc32: String,
+}
+
+/// Why the list cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ManifestError {
+    /// It is there and cannot be read.
+    #[error("{MANIFEST}, the list of what is kept, cannot be read: {0}")]
+    Unreadable(Errno),
+    /// It is no such list.
+    #[error("{MANIFEST} is not a list of what is kept ({0}); `powerband unkeep` removes it")]
+    Broken(String),
+    /// A later powerband wrote it.
+    #[error("{MANIFEST} has version {0} of its format, and this powerband knows {VERSION}")]
+    Later(u32),
+}
+
+impl Manifest {
+    /// What a machine has kept; nothing where there is no list.
+    ///
+    /// # Errors
+    /// [`ManifestError`] where there is something else.
+    pub fn read(machine: &mut dyn Look) -> Result<Manifest, ManifestError> {
+        match machine.read(MANIFEST) {
+            Ok(text) => Manifest::parse(&text),
+            Err(Errno::ENOENT | Errno::ENOTDIR) => Ok(Manifest::default()),
+            Err(errno) => Err(ManifestError::Unreadable(errno)),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Manifest, ManifestError> {
+        let broken = |error: toml::de::Error| ManifestError::Broken(error.message().to_owned());
+        let manifest: Manifest = toml::from_str(text).map_err(broken)?;
+        if manifest.version == VERSION { Ok(manifest) } else { Err(ManifestError::Later(manifest.version)) }
+    }
+
+    pub(super) fn of(
+        all: &[Want],
+        by: &BTreeMap<String, String>,
+        texts: &BTreeMap<String, Option<String>>,
+        origin: &Origin,
+    ) -> Manifest {
+        let settings = all.iter().map(|want| want.setting(by.get(&want.knob).map_or("", String::as_str)));
+        let files =
+            texts.iter().filter_map(|(path, text)| Some(KeptFile { path: path.clone(), crc32: crc32(text.as_ref()?) }));
+        Manifest {
+            version: VERSION,
+            experiment: origin.experiment,
+            verdict: origin.verdict.clone(),
+            program: origin.program.clone(),
+            until_confirmed: origin.until_confirmed,
+            settings: settings.collect(),
+            files: files.collect(),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let body = toml::to_string(self).unwrap_or_default();
+        format!(
+            "# What `powerband keep` keeps over reboots; `powerband unkeep` removes it, `powerband check` compares.\n{body}"
+        )
+    }
+
+    /// Whether nothing is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.settings.is_empty()
+    }
+}
+
+pub(super) fn crc32(text: &str) -> String {
+    format!("{:08x}", crc32fast::hash(text.as_bytes()))
+}

@@ -1,0 +1,48 @@
+//! What has powerband itself run: `check` after each boot and each resume, and before everything else in a boot the end of what nobody
+//! has confirmed.
+use super::{Overlay, Texts, has_systemd, own};
+use crate::keep::Origin;
+
+/// Where units of our own lie.
+const FOLDER: &str = "/etc/systemd/system";
+
+/// How long daemons that act late have, after the boot and after a resume, s.
+const WAITS_S: u32 = 20;
+
+/// What has them checked: the end of the boot, and of each sleep.
+const TARGETS: [&str; 2] = ["multi-user", "suspend"];
+
+/// Its files; none where no powerband is there to run, or systemd is not.
+pub(in crate::keep) fn checking(machine: &mut Overlay<'_>, origin: &Origin) -> Texts {
+    if origin.program.is_empty() || !has_systemd(machine) {
+        return Vec::new();
+    }
+    let after = TARGETS.map(|target| format!("{target}.target")).join(" ");
+    let check = format!(
+        "[Unit]\nDescription=Check the settings kept by powerband\nAfter={after}\n\n[Service]\nType=oneshot\n\
+         ExecStartPre=/bin/sleep {WAITS_S}\nExecStart={} check\n",
+        origin.program
+    );
+    let mut texts = unit(origin, "powerband-check", &check, &TARGETS);
+    if origin.until_confirmed {
+        // It has to be over before anything reads a file that it removes.
+        let body = format!(
+            "[Unit]\nDescription=Remove kept settings that nobody has confirmed\nDefaultDependencies=no\nAfter=local-fs.target\n\
+             Before=sysinit.target systemd-sysctl.service systemd-udevd.service systemd-udev-trigger.service\n\n\
+             [Service]\nType=oneshot\nExecStart={} unkeep --unconfirmed\n",
+            origin.program
+        );
+        texts.extend(unit(origin, "powerband-unconfirmed", &body, &["sysinit"]));
+    }
+    texts
+}
+
+/// A unit with a drop-in for each target that starts it.
+fn unit(origin: &Origin, name: &str, body: &str, targets: &[&str]) -> Texts {
+    let starts = |target: &&str| {
+        let path = format!("{FOLDER}/{target}.target.d/{name}.conf");
+        (path, own(origin, &format!("[Unit]\nWants={name}.service\n")))
+    };
+    let unit = (format!("{FOLDER}/{name}.service"), own(origin, body));
+    std::iter::once(unit).chain(targets.iter().map(starts)).collect()
+}

@@ -1,0 +1,304 @@
+//! `keep`: settings, or the result of an experiment, in force now and after each boot; `unkeep`.
+mod diff;
+mod unconfirmed;
+
+use powerband_knob::{Applied, Planned, plan, restore};
+use powerband_machine::{EntryId, Errno, Machine};
+use powerband_persist::{KeepError, Keeping, Manifest, Origin, kept_entries};
+use powerband_record::{Setting, Side};
+use powerband_report::advice;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{set, undo};
+use crate::cli::{Keep, Shared, Unkeep};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::held::put_back;
+use crate::output::{self, Document};
+use crate::rig::{self, Purpose, Rig};
+use crate::stored::{model, need_store};
+
+/// What is kept, or would be.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Kept {
+    /// Nothing was changed.
+    dry_run: bool,
+    /// Each machine on which something is kept.
+    machines: Vec<OnMachine>,
+}
+
+/// What is kept on one machine.
+#[derive(Serialize, JsonSchema)]
+struct OnMachine {
+    /// Which machine.
+    side: Side,
+    /// What is kept, and by which place.
+    #[serde(flatten)]
+    manifest: Manifest,
+    /// Files that were written now, or would be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    written: Vec<String>,
+}
+
+impl Document for Kept {
+    const KIND: &'static str = "keep";
+}
+
+impl From<KeepError> for Failure {
+    fn from(error: KeepError) -> Failure {
+        let exit = match error {
+            KeepError::Manifest(_) => Exit::Failed,
+            _ => Exit::Unsupported,
+        };
+        Failure::new(exit, error)
+    }
+}
+
+/// What is to be kept, and what the files say of it.
+struct Asked {
+    setting: Setting,
+    origin: Origin,
+}
+
+pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
+    if args.list {
+        return list(shared);
+    }
+    let mut asked = asked(shared, &args.what)?;
+    asked.origin.until_confirmed = args.until_confirmed;
+    let mut rig = rig::open(shared, if args.dry_run { Purpose::Rehearse } else { Purpose::Turn })?;
+    if args.dry_run {
+        return rehearse(shared, &mut rig, &asked);
+    }
+    let names = rig::names(shared);
+    let mut told = set::turn(&mut rig, &asked.setting, shared, false)?;
+    let mut machines = Vec::new();
+    for at in 0..told.applied.len() {
+        let side = told.applied[at].0;
+        let mut written = Applied::default();
+        let kept: Option<Result<Keeping, Failure>> = rig.world().machine(side).map(|machine| {
+            let keeping = keeping(machine, shared, &asked, side)?;
+            write(machine, &keeping, &mut written.entries)?;
+            Ok(keeping)
+        });
+        // What was written is taken back with the rest, also where writing has failed.
+        told.applied.push((side, written));
+        match kept {
+            None => {}
+            Some(Ok(keeping)) => machines.push((side, keeping)),
+            Some(Err(failure)) => {
+                put_back(rig.world(), &told.applied, &names).inspect_err(|_| output::error(&failure.sentence))?;
+                return Err(failure);
+            }
+        }
+    }
+    set::keep(&mut rig, &told, &names)?;
+    if shared.json {
+        return print(&machines, false);
+    }
+    let mut lines = std::mem::take(&mut told.lines);
+    lines.extend(machines.iter().flat_map(|(side, keeping)| lines_of(*side, &keeping.manifest)));
+    if args.until_confirmed {
+        lines.push("at the second boot it is removed, unless you type `powerband confirm` before".to_owned());
+    }
+    lines.push("compare with `powerband check`; remove with `powerband unkeep`".to_owned());
+    output::print(&lines.join("\n"));
+    Ok(Exit::Fine as u8)
+}
+
+/// The setting of the words, or the one that an experiment recommends.
+fn asked(shared: &Shared, words: &[String]) -> Result<Asked, Failure> {
+    let id = match words {
+        [] => "last",
+        [one] if !one.contains('=') => one.as_str(),
+        settings => {
+            let setting = set::typed(settings)?;
+            let lines = vec![format!("Asked for: {}", setting.turns())];
+            return Ok(Asked { setting, origin: Origin { lines, ..origin(shared) } });
+        }
+    };
+    let store = need_store(shared)?;
+    let id = store.resolve(id).map_err(crate::failure::not_found)?;
+    let model = model(&store, id)?;
+    let Some(advice) = advice(&model) else {
+        let why = powerband_report::no_advice(&model).unwrap_or_else(|| "it recommends no setting".to_owned());
+        let sentence = format!(
+            "experiment {id} has nothing to keep: {why}; `powerband keep KNOB=VALUE` keeps a setting all the same"
+        );
+        return Err(Failure::new(Exit::Failed, sentence));
+    };
+    let turns = usize::try_from(advice.setting).ok().and_then(|at| model.settings.get(at)).map(|it| it.turns.clone());
+    let setting = Setting::parse(&format!("a:{}", turns.unwrap_or_default())).map_err(usage)?.of_machines();
+    if setting.assignments.is_empty() {
+        let label = model.label(advice.setting);
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("experiment {id} recommends {label}, which sets nothing on a machine"),
+        ));
+    }
+    let gain = advice.gain_and_price();
+    let gain = if gain.is_empty() { advice.why } else { gain };
+    let verdict = format!("{}: {gain}", model.label(advice.setting));
+    let lines = vec![format!("Experiment {id}: {verdict}")];
+    Ok(Asked { setting, origin: Origin { lines, experiment: Some(id), verdict: Some(verdict), ..origin(shared) } })
+}
+
+/// The program that checks after each boot: this one, on the machine it runs on.
+fn origin(shared: &Shared) -> Origin {
+    let here = shared.machine.as_deref().is_none_or(|name| name == "local");
+    let program = std::env::current_exe().ok().filter(|_| here);
+    Origin { program: program.map(|path| path.display().to_string()).unwrap_or_default(), ..Origin::default() }
+}
+
+/// What has to be written on one machine, whose knobs are set by now.
+fn keeping(machine: &mut dyn Machine, shared: &Shared, asked: &Asked, side: Side) -> Result<Keeping, Failure> {
+    let part = powerband_knob::for_side(&asked.setting, side);
+    let planned: Vec<Planned> = plan(&part, machine, &rig::selection(shared)?)?.planned(machine)?;
+    let open = machine.open_entries();
+    let origin = if side == Side::Near {
+        asked.origin.clone()
+    } else {
+        Origin { program: String::new(), ..asked.origin.clone() }
+    };
+    Ok(powerband_persist::keep(machine, &open, &planned, &origin)?)
+}
+
+/// Writes the files, each through the ledger; `entries` are those that were made.
+fn write(machine: &mut dyn Machine, keeping: &Keeping, entries: &mut Vec<EntryId>) -> Result<(), Failure> {
+    for mut turn in keeping.turns() {
+        turn.step = entries.first().copied();
+        let acted = machine.act(&turn).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
+        entries.push(acted.entry);
+        if let Some(errno) = acted.errno {
+            let denied = matches!(errno, Errno::EACCES | Errno::EPERM | Errno::EROFS);
+            let exit = if denied { Exit::Denied } else { Exit::CannotGoOn };
+            return Err(Failure::new(
+                exit,
+                format!("{} cannot be written: {errno}; everything was restored", turn.site),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What would be written, as a diff, and nothing is.
+fn rehearse(shared: &Shared, rig: &mut Rig, asked: &Asked) -> Answer {
+    let told = set::turn(rig, &asked.setting, shared, true)?;
+    let (mut lines, mut machines) = (told.lines, Vec::new());
+    for side in [Side::Near, Side::Far] {
+        if powerband_knob::for_side(&asked.setting, side).assignments.is_empty() {
+            continue;
+        }
+        let Some(machine) = rig.world().machine(side) else { continue };
+        let keeping = keeping(machine, shared, asked, side)?;
+        lines.extend(keeping.files.iter().map(diff::of));
+        lines.extend(lines_of(side, &keeping.manifest));
+        machines.push((side, keeping));
+    }
+    if shared.json {
+        return print(&machines, true);
+    }
+    lines.push("nothing was changed".to_owned());
+    output::print(&lines.join("\n"));
+    Ok(Exit::Fine as u8)
+}
+
+/// Each place with what it keeps, a line each.
+fn lines_of(side: Side, manifest: &Manifest) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let there = rig::there(side);
+    for setting in &manifest.settings {
+        let line =
+            format!("{there}kept over reboots: {}={}, set at boot by {}", setting.knob, setting.value, setting.by);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn print(machines: &[(Side, Keeping)], dry_run: bool) -> Answer {
+    let machines = machines.iter().map(|(side, keeping)| OnMachine {
+        side: *side,
+        manifest: keeping.manifest.clone(),
+        written: keeping.files.iter().map(|file| file.path.clone()).collect(),
+    });
+    output::print_document(&Kept { dry_run, machines: machines.collect() })
+}
+
+fn list(shared: &Shared) -> Answer {
+    let mut rig = rig::open(shared, Purpose::Look)?;
+    let mut machines = Vec::new();
+    for side in [Side::Near, Side::Far] {
+        let Some(machine) = rig.world().machine(side) else { continue };
+        let manifest = Manifest::read(machine).map_err(KeepError::from)?;
+        if !manifest.is_empty() {
+            machines.push(OnMachine { side, manifest, written: Vec::new() });
+        }
+    }
+    rig::check_lost(rig.world())?;
+    if shared.json {
+        return output::print_document(&Kept { dry_run: false, machines });
+    }
+    let mut lines = Vec::new();
+    for OnMachine { side, manifest, .. } in &machines {
+        lines.extend(lines_of(*side, manifest));
+        lines.extend(manifest.verdict.iter().map(|verdict| format!("  {verdict}")));
+        lines.extend(manifest.files.iter().map(|file| format!("  {}", file.path)));
+    }
+    output::print(if lines.is_empty() { "nothing is kept".to_owned() } else { lines.join("\n") }.as_str());
+    Ok(Exit::Fine as u8)
+}
+
+/// Confirms what is kept until somebody does; `None` where nothing waits for that.
+pub(super) fn confirm(shared: &Shared) -> Result<Option<u8>, Failure> {
+    let mut rig = rig::open(shared, Purpose::Turn)?;
+    let names = rig::names(shared);
+    let Some(machine) = rig.world().machine(Side::Near) else { return Ok(None) };
+    let kept = Manifest::read(machine).map_err(KeepError::from)?;
+    if !kept.until_confirmed {
+        return Ok(None);
+    }
+    let open = machine.open_entries();
+    let origin =
+        Origin { experiment: kept.experiment, verdict: kept.verdict, program: kept.program, ..Origin::default() };
+    let keeping = powerband_persist::keep(machine, &open, &[], &origin)?;
+    let mut written = Applied::default();
+    let done = write(machine, &keeping, &mut written.entries);
+    let told = set::Told::of(vec![(Side::Near, written)]);
+    if let Err(failure) = done {
+        put_back(rig.world(), &told.applied, &names).inspect_err(|_| output::error(&failure.sentence))?;
+        return Err(failure);
+    }
+    set::keep(&mut rig, &told, &names)?;
+    output::print("confirmed: what is kept stays; remove it with `powerband unkeep`");
+    Ok(Some(Exit::Fine as u8))
+}
+
+pub(crate) fn remove(shared: &Shared, args: &Unkeep) -> Answer {
+    if args.unconfirmed && !unconfirmed::is_over(shared)? {
+        return Ok(Exit::Fine as u8);
+    }
+    let mut rig = rig::open(shared, Purpose::PutBack)?;
+    let names = rig::names(shared);
+    let mut restored = powerband_knob::Restored::default();
+    let mut found = false;
+    for side in [Side::Near, Side::Far] {
+        let Some(machine) = rig.world().machine(side) else { continue };
+        let entries = kept_entries(&machine.open_entries());
+        found |= !entries.is_empty();
+        restored.extend(restore(machine, &entries, args.force));
+    }
+    rig::check_lost(rig.world())?;
+    if shared.json {
+        output::print_document(&undo::TakenBack::of(&restored))?;
+    } else if found {
+        let files = restored.undone + restored.already;
+        output::print(&format!(
+            "removed or restored: {files} files and folders; the settings stay in force until the next boot"
+        ));
+    } else {
+        output::print("nothing is kept");
+    }
+    undo::outcome(&restored, &names, "unkeep")
+}

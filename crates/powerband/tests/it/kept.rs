@@ -1,0 +1,143 @@
+//! Keeping a setting over reboots on a mounted machine, with /etc and systemd's mark in the mount namespace's own: what is written, what
+//! is compared with it, and what is left of either when powerband is killed.
+use crate::desk::Desk;
+use crate::mounted::{holds, script};
+
+/// An /etc that changes nothing outside, a copy of it to compare with, and what systemd's presence is told by.
+const ETC: &str = r#"
+mkdir "$D.etc"; mount -t tmpfs none "$D.etc"; mkdir "$D.etc/u" "$D.etc/w" "$D.etc/copy" "$D.etc/run"
+mount -t overlay none -o lowerdir=/etc,upperdir="$D.etc/u",workdir="$D.etc/w" /etc
+mkdir -p /run/systemd/system 2>/dev/null; mount -t tmpfs none /run/systemd; mkdir /run/systemd/system
+rm -f /etc/rc?.d/* /etc/systemd/system/*.wants/*
+mkdir -p /etc/default /etc/init.d /etc/rc2.d; printf '# mine\nGOVERNOR="ondemand"\n' >/etc/default/cpufrequtils
+printf '#!/bin/sh\nGOVERNOR="ondemand"\n' >/etc/init.d/cpufrequtils; chmod +x /etc/init.d/cpufrequtils; ln -sf ../init.d/cpufrequtils /etc/rc2.d/S01cpufrequtils
+cp -a /etc "$D.etc/copy"
+same() { diff -r --no-dereference /etc "$D.etc/copy/etc" && echo same; }
+"#;
+
+pub(crate) fn with_etc(body: &str) -> Option<crate::desk::Ran> {
+    script("pc", "", &format!("{ETC}\n{body}\numount /run/systemd /etc \"$D.etc\"\n"))
+}
+
+#[test]
+fn what_is_kept_is_written_compared_and_removed_again() {
+    let body = r#"
+"$P" keep governor=powersave --dry-run; same
+"$P" keep governor=powersave; cat /etc/default/cpufrequtils
+"$P" keep max_freq=1600MHz; cat /etc/default/cpufrequtils
+"$P" keep --list
+"$P" check
+echo performance >/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
+"$P" check || echo code $?
+"$P" undo --list
+echo x >>/etc/default/cpufrequtils
+"$P" check | tail -2 || true
+"$P" unkeep || echo code $?
+"$P" unkeep --force; same
+"$P" check
+"$P" undo --all
+"#;
+    let Some(ran) = with_etc(body) else { return };
+    let ran = ran.ended(0);
+    holds(
+        &ran.out,
+        &[
+            "--- /etc/default/cpufrequtils\n+++ /etc/default/cpufrequtils\n # mine\n-GOVERNOR=\"ondemand\"\n+GOVERNOR=\"powersave\"\n+ENABLE=\"true\"\n",
+            "nothing was changed\nsame\n",
+            "kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
+            "# mine\nGOVERNOR=\"powersave\"\nENABLE=\"true\"\nMAX_SPEED=\"1600000\"\n",
+            "4 of 4 kept settings are in force\n",
+            "cpufreq.governor at policy0: kept powersave, reads performance; ",
+            "3 of 4 kept settings are in force\ncode 1\n",
+            "/etc/default/cpufrequtils was changed since it was written\n",
+            "code 1\nremoved or restored: ",
+            "same\nnothing is kept; ",
+        ],
+    );
+    holds(
+        &ran.err,
+        &["another program changed it, so it was left alone; `powerband unkeep --force` restores it all the same"],
+    );
+    assert!(!ran.out.contains("undo --list keep"), "{}", ran.out);
+}
+
+#[test]
+fn the_setting_of_an_experiment_is_kept() {
+    let body = r#"
+"$P" keep || echo code $?
+"$P" try governor=performance,powersave --reference performance -q --blocks 6 --metric real_s -- sh -c 'sleep 0.0$(($(grep -c powersave /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor) == 1 ? 2 : 5))'
+"$P" keep last
+head -3 /etc/powerband/kept.toml; grep -h ^# /etc/systemd/system/powerband-check.service
+"$P" unkeep; same
+"#;
+    let Some(ran) = with_etc(body) else { return };
+    let ran = ran.ended(0);
+    holds(
+        &ran.out,
+        &[
+            "code 2\n",
+            "kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
+            "experiment = 1\nverdict = \"",
+            "# Experiment 1: powersave: ",
+            "same\n",
+        ],
+    );
+}
+
+/// Killed at moments spread over all that it does, and the next powerband restores what was half done.
+#[test]
+fn a_killed_keep_leaves_the_old_files_or_the_new_ones() {
+    let kills = if std::env::var("POWERBAND_SWEEP").is_ok_and(|value| value == "1") { 100 } else { 12 };
+    let body = format!(
+        r#"
+old=0; new=0; removed=0
+for n in $(seq {kills}); do
+  "$P" keep governor=powersave >/dev/null 2>&1 & K=$!
+  sleep 0.$(printf %03d $(( n * 173 % 160 ))); kill -KILL $K 2>/dev/null || true; wait $K 2>/dev/null || true
+  n=0; until "$P" undo --left >/dev/null 2>&1; do n=$((n+1)); [ $n -lt 100 ] || exit 9; sleep 0.1; done
+  if diff -r --no-dereference /etc "$D.etc/copy/etc" >/dev/null; then old=$((old+1)); else
+    new=$((new+1)); "$P" check >/dev/null
+    "$P" unkeep >/dev/null 2>&1 & K=$!
+    sleep 0.0$(( n * 7 % 10 )); kill -KILL $K 2>/dev/null || true; wait $K 2>/dev/null || true
+    n=0; until "$P" unkeep >/dev/null 2>&1; do n=$((n+1)); [ $n -lt 100 ] || exit 9; sleep 0.1; done
+    same >/dev/null && removed=$((removed+1))
+  fi
+  "$P" undo --all >/dev/null 2>&1 || true
+done
+same
+echo old $old new $new removed $removed
+"#
+    );
+    let Some(ran) = with_etc(&body) else { return };
+    let ran = ran.ended(0);
+    let counts: Vec<u32> = ran.out.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert!(ran.out.starts_with("same\n") && counts[1] == counts[2], "{}", ran.out);
+    assert_eq!(counts[0] + counts[1], kills, "{}", ran.out);
+}
+
+#[test]
+fn what_cannot_be_kept_says_why_and_nothing_is_written() {
+    let body = r#"
+"$P" keep pmqos.cpu_dma_latency=10 || echo code $?
+"$P" keep governor=nonsense || echo code $?
+"$P" keep 7 || echo code $?
+rm -r /run/systemd/system; echo powersave >/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
+"$P" keep sysctl.vm.swappiness=61 && "$P" unkeep
+"$P" keep governor@policy1=powersave || echo code $?
+"$P" get governor@policy1
+mkdir -p /run/systemd/system
+same
+"#;
+    let Some(ran) = with_etc(body) else { return };
+    let ran = ran.ended(0);
+    holds(&ran.out, &["code 2\ncode 2\ncode 2\n", "code 4\ncpufreq.governor@policy1 (cpus 1) = performance\nsame\n"]);
+    holds(&ran.err, &["cpufreq.governor cannot be kept"]);
+}
+
+#[test]
+fn nothing_is_kept_at_first() {
+    let desk = Desk::new();
+    assert!(desk.run(&["--machine", "sim:pc", "check"]).ended(0).out.starts_with("nothing is kept"));
+    assert!(desk.run(&["--machine", "sim:pc", "keep", "--list"]).ended(0).out.starts_with("nothing is kept"));
+    assert!(desk.run(&["--machine", "sim:pc", "unkeep"]).ended(0).out.starts_with("nothing is kept"));
+}
