@@ -106,7 +106,10 @@ impl Lock {
     }
 
     /// The same by one that lets go within moments: others wait for it.
-    pub(crate) fn acquire_for_a_moment(folder: &Path, doing: &str) -> Result<Lock, LockError> {
+    ///
+    /// # Errors
+    /// As [`Lock::acquire`].
+    pub fn acquire_for_a_moment(folder: &Path, doing: &str) -> Result<Lock, LockError> {
         Self::take(folder, doing, true)
     }
 
@@ -183,8 +186,9 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Only a courtesy: a stale text is not believed.
-        let _ = self.file.set_len(0);
+        // Only a courtesy: a stale text is not believed. Who watches the file hears of the write; fanotify does not tell that a
+        // file was emptied.
+        let _ = self.file.rewind().and_then(|()| self.file.write_all(b"\n")).and_then(|()| self.file.set_len(0));
     }
 }
 

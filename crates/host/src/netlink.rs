@@ -98,7 +98,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
@@ -225,7 +225,7 @@ fn message(family: u16, command: u8, asked: &Attributes) -> Vec<u8> {
 }
 
 /// Type, flags and body of the first message, and what follows it.
-fn first_message(bytes: &[u8]) -> Option<(u16, u16, &[u8], &[u8])> {
+pub(crate) fn first_message(bytes: &[u8]) -> Option<(u16, u16, &[u8], &[u8])> {
     let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
     let body = bytes.get(HEADER..length)?;
     let after = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();

@@ -1,17 +1,20 @@
-//! Who else writes to what is watched: files by fanotify, network devices by what ethtool's family tells everybody.
+//! Who else writes to what is watched: files by fanotify, network devices by what ethtool's family tells everybody; and what
+//! the kernel reports of devices.
 //!
 //! Both are polled with everything else, and who it was is looked up the moment it is heard: a program that writes and
 //! ends is gone within milliseconds. What we write ourselves is left out by the numbers of our processes.
 mod cards;
+mod devices;
 mod files;
 mod hand;
 
 use std::os::fd::OwnedFd;
 
-use powerband_machine::{CoalescingPlace, Unwatched, Written};
+use powerband_machine::{CoalescingPlace, DEVICES, Unwatched, Written};
 use powerband_record::Writer;
 
 use cards::Cards;
+use devices::Devices;
 use files::Files;
 
 /// What is watched, and what was heard and not told yet.
@@ -19,6 +22,7 @@ use files::Files;
 pub(crate) struct Writers {
     files: Option<Files>,
     cards: Option<Cards>,
+    devices: Option<Devices>,
     heard: Heard,
 }
 
@@ -42,8 +46,11 @@ impl Ours {
 pub(super) struct Heard(Vec<(Written, u64)>);
 
 impl Heard {
-    /// Somebody has written.
+    /// Somebody has written. One that has ended since it was heard first is known by then.
     fn note(&mut self, place: &str, by: &Writer, by_load: bool) {
+        let named = |known: &Writer| by.pid.is_some() && known.pid == by.pid && known.program.is_some();
+        let known = self.0.iter().map(|(known, _)| &known.by).find(|known| by.program.is_none() && named(known));
+        let by = &known.cloned().unwrap_or_else(|| by.clone());
         if !self.0.iter().any(|(known, _)| known.place == place && known.by == *by) {
             let written = Written { place: place.to_owned(), ago_ns: 0, by: by.clone(), by_load };
             self.0.push((written, crate::now_ns()));
@@ -54,11 +61,13 @@ impl Heard {
 impl Writers {
     /// From now on these places; what was heard of others stays to be told.
     pub(crate) fn watch(&mut self, places: &[String]) -> Result<(), Unwatched> {
+        let (devices, places): (Vec<&String>, Vec<&String>) = places.iter().partition(|place| *place == DEVICES);
         let (cards, files): (Vec<&String>, Vec<&String>) =
-            places.iter().partition(|place| CoalescingPlace::of(place).is_some());
+            places.into_iter().partition(|place| CoalescingPlace::of(place).is_some());
+        let of_devices = if devices.is_empty() { Ok(()) } else { self.watch_devices() };
         let of_cards = if cards.is_empty() { Ok(()) } else { self.watch_cards(&cards) };
         let of_files = if files.is_empty() { Ok(()) } else { self.watch_files(&files) };
-        let why: Vec<String> = [of_files, of_cards].into_iter().filter_map(Result::err).collect();
+        let why: Vec<String> = [of_files, of_cards, of_devices].into_iter().filter_map(Result::err).collect();
         if why.is_empty() { Ok(()) } else { Err(Unwatched { why: why.join("; ") }) }
     }
 
@@ -79,9 +88,17 @@ impl Writers {
         Ok(())
     }
 
+    fn watch_devices(&mut self) -> Result<(), String> {
+        if self.devices.is_none() {
+            self.devices = Some(Devices::new().map_err(devices::in_words)?);
+        }
+        Ok(())
+    }
+
     /// What to poll.
     pub(crate) fn fds(&self) -> impl Iterator<Item = &OwnedFd> {
-        self.cards.iter().map(Cards::fd).chain(self.files.iter().map(Files::fd))
+        let others = self.cards.iter().map(Cards::fd).chain(self.files.iter().flat_map(Files::fds));
+        others.chain(self.devices.iter().flat_map(Devices::fds))
     }
 
     /// Takes what has come; answers whether that is anything new.
@@ -93,6 +110,9 @@ impl Writers {
         }
         if let Some(files) = &mut self.files {
             files.listen(ours, &mut self.heard);
+        }
+        if let Some(devices) = &mut self.devices {
+            devices.listen(&mut self.heard);
         }
         self.heard.0.len() > known
     }

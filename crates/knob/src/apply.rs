@@ -151,9 +151,25 @@ pub fn apply_steps(machine: &mut dyn Change, steps: &Steps, hold: Hold) -> Resul
     if hold == Hold::Set {
         steps.may_stay()?;
     }
+    run_steps(machine, steps, hold, false)
+}
+
+/// Sets again what was in force before somebody changed it. Each write is in the ledger before it is made, as any other, but
+/// nothing takes it back: what was there before it is somebody else's, and how to undo the setting itself is in the ledger
+/// already, if anybody is to.
+///
+/// # Errors
+/// [`KnobError`]; what was set again until then stays.
+pub fn apply_again(machine: &mut dyn Change, steps: &Steps) -> Result<Applied, KnobError> {
+    steps.may_stay()?;
+    run_steps(machine, steps, Hold::Set, true)
+}
+
+fn run_steps(machine: &mut dyn Change, steps: &Steps, hold: Hold, again: bool) -> Result<Applied, KnobError> {
     let mut run = Run {
         machine,
         hold,
+        again,
         step: None,
         limits: BTreeMap::new(),
         applied: Applied { notes: steps.notes.clone(), ..Applied::default() },
@@ -191,6 +207,8 @@ pub fn hold_cpufreq(machine: &mut dyn Change) -> Result<Applied, KnobError> {
 struct Run<'m> {
     machine: &'m mut dyn Change,
     hold: Hold,
+    /// Nothing of it is taken back.
+    again: bool,
     /// How limits are taken back, by their files, as it was before a switch for boost moved what they show.
     limits: BTreeMap<String, Turning>,
     /// The first entry of this call, which names its step even if it was let go of meanwhile.
@@ -297,7 +315,10 @@ impl Run<'_> {
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, KnobError> {
-        let acted = self.machine.act(turn)?;
+        let acted = match self.again {
+            true => self.machine.act(&Turn { undo: None, ..turn.clone() })?,
+            false => self.machine.act(turn)?,
+        };
         self.step.get_or_insert(acted.entry);
         // What was refused may have been done in part; the ledger knows whether there is anything to restore.
         if acted.errno.is_none() || self.machine.open_entries().iter().any(|entry| entry.id == acted.entry) {

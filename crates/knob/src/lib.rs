@@ -37,7 +37,7 @@ mod verify;
 mod witness;
 
 pub use about::{About, Phase, Scope};
-pub use apply::{Applied, Reach, Reached, apply, apply_steps, hold_cpufreq};
+pub use apply::{Applied, Reach, Reached, apply, apply_again, apply_steps, hold_cpufreq};
 pub use declared::Declared;
 pub use error::{ErrorKind, KnobError};
 pub use expand::{Beside, Expanded, expand};

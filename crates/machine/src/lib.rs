@@ -30,4 +30,4 @@ pub use noting::{Noting, Unread};
 pub use perf::PerfPlace;
 pub use readable::Readable;
 pub use world::{StopSignal, UserSignal, Wake, World};
-pub use writes::{Unwatched, Written};
+pub use writes::{DEVICES, DEVICES_REPORTED, Unwatched, Written};

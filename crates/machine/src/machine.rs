@@ -208,7 +208,7 @@ pub trait Run: Look {
 
 /// Watches who else changes one machine.
 pub trait Watch: Look {
-    /// From now on notes who else writes to these places (files and [`CoalescingPlace`]s), instead of those named before;
+    /// From now on notes who else writes to these places (files, [`CoalescingPlace`]s, [`crate::DEVICES`]), instead of those named before;
     /// none ends it. What we write ourselves is not noted, nor what the kernel changes by itself. A file that is not there
     /// yet is watched as soon as it is, at the next [`Watch::take_writes`].
     ///

@@ -3,6 +3,13 @@ use powerband_record::Writer;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+/// A place for [`crate::Watch::watch_writers`] that is no file: what the kernel reports of devices and CPUs that come, go, or go
+/// in or out of service, and of network links that go up or down. Nobody is named, and `inferred` says what it was.
+pub const DEVICES: &str = "devices:";
+
+/// How `inferred` of what was heard at [`DEVICES`] begins.
+pub const DEVICES_REPORTED: &str = "the kernel reported: ";
+
 /// A write by somebody else; several by the same to one place between two looks are one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {

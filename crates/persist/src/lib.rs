@@ -5,9 +5,11 @@
 //! whether that explains what reads now (`verdict.rs`). Files are only read, never run: what a script would do is
 //! recognised from the commands in it (`shell.rs`), without evaluating its conditions.
 //! [`keep`] finds the place that makes a setting survive a reboot, and [`check`] compares what is kept with what is in force.
-//! What happens from now on is [`KnobWatch`]'s: every change of a knob, and who wrote.
+//! What happens from now on is [`KnobWatch`]'s: every change of a knob, and who wrote; [`Why::configured`] finds the line of a
+//! configuration that a writer went by.
 //! Everything goes through [`powerband_machine::Look`]; a file that is broken or may not be read is a [`Finding`]
 //! that says so.
+mod configured;
 mod finding;
 mod glob;
 mod keep;
@@ -26,6 +28,7 @@ use powerband_machine::{Look, OpenEntry};
 use powerband_record::KnobRef;
 use serde::Serialize;
 
+pub use configured::Configured;
 pub use finding::{Finding, Phase, Standing};
 pub use keep::{
     Checked, FileChange, KeepError, Keeping, KeptFile, KeptSetting, MANIFEST, Manifest, ManifestError, Origin, check,

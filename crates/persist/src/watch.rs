@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::catalogue::ALL;
 use powerband_knob::{KnobError, Named, Selection, resolve_here};
-use powerband_machine::{Look, Watch, Written};
+use powerband_machine::{DEVICES, Look, Watch, Written};
 use powerband_record::{KnobRef, Writer};
 use serde::Serialize;
 
@@ -53,6 +53,8 @@ pub struct KnobWatch {
     /// Those asked for; empty for all.
     wanted: Vec<KnobRef>,
     narrow: Selection,
+    /// Places watched besides those of the knobs.
+    also: Vec<String>,
     seen: BTreeMap<(String, String), Seen>,
     /// Why it cannot be seen who writes, if it cannot.
     pub unseen: Option<String>,
@@ -64,15 +66,21 @@ impl KnobWatch {
     /// # Errors
     /// [`KnobError`] when one that was named, or its site, is not there; or when there is none at all.
     pub fn begin(machine: &mut dyn Watch, wanted: &[KnobRef], narrow: &Selection) -> Result<KnobWatch, KnobError> {
-        let mut watch =
-            KnobWatch { wanted: wanted.to_vec(), narrow: narrow.clone(), seen: BTreeMap::new(), unseen: None };
         for knob in wanted {
             let named = resolve_here(&knob.name, &[], machine)?;
             named.knob.sites(&named.name, machine, &narrow.at(knob.site.as_deref()))?;
         }
+        Ok(KnobWatch::of(machine, wanted, narrow, &[]))
+    }
+
+    /// Begins to watch knobs, also those that are not there now and may come; and other places, whose writes wake the World.
+    #[must_use]
+    pub fn of(machine: &mut dyn Watch, wanted: &[KnobRef], narrow: &Selection, also: &[String]) -> KnobWatch {
+        let (wanted, narrow, also) = (wanted.to_vec(), narrow.clone(), also.to_vec());
+        let mut watch = KnobWatch { wanted, narrow, also, seen: BTreeMap::new(), unseen: None };
         watch.seen = watch.read(machine);
         watch.aim(machine);
-        Ok(watch)
+        watch
     }
 
     /// How many knobs, and how many places of theirs.
@@ -87,6 +95,7 @@ impl KnobWatch {
         let now = self.read(machine);
         // What was written while we read is in what we read.
         writes.extend(machine.take_writes());
+        writes.retain(|write| write.place == DEVICES || !self.also.contains(&write.place));
         let before = std::mem::replace(&mut self.seen, now);
         let places = |seen: &BTreeMap<_, Seen>| seen.values().map(|seen| seen.place.clone()).collect::<BTreeSet<_>>();
         if places(&before) != self.places() {
@@ -106,7 +115,7 @@ impl KnobWatch {
     }
 
     fn aim(&mut self, machine: &mut dyn Watch) {
-        let places: Vec<String> = self.places().into_iter().collect();
+        let places: Vec<String> = self.places().into_iter().chain(self.also.clone()).collect();
         self.unseen = machine.watch_writers(&places).err().map(|unwatched| unwatched.why);
     }
 

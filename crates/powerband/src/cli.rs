@@ -8,6 +8,7 @@ use powerband_record::CpuList;
 mod change;
 mod command;
 mod examples;
+mod guard;
 mod judged;
 mod keep;
 mod look;
@@ -19,6 +20,7 @@ mod stored;
 pub(crate) use change::{Set, Undo, With};
 pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
+pub(crate) use guard::Guard;
 pub(crate) use judged::Judged;
 pub(crate) use keep::{Keep, Unkeep};
 pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
@@ -162,6 +164,8 @@ pub(crate) enum Verb {
     Check,
     /// Set frequencies by the rule of a daemon, until it ends
     Pace(Pace),
+    /// Report who changes a knob from now on; with --hold, set it again
+    Guard(Guard),
     /// Compare settings by measuring
     Try(Box<Try>),
     /// Find the best of many settings, e.g. the lowest power within a latency limit

@@ -76,6 +76,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Check => verb::check::run(&shared),
         Verb::With(args) => verb::with::run(&shared, &args),
         Verb::Pace(args) => verb::pace::run(&shared, &args),
+        Verb::Guard(args) => verb::guard::run(&shared, &args),
         Verb::Try(args) => verb::try_::run(&shared, &args),
         Verb::Tune(args) => verb::tune::run(&shared, &args),
         Verb::Calibrate(args) => verb::calibrate::run(&shared, &args),

@@ -9,6 +9,7 @@ pub(crate) mod confirm;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod get;
+pub(crate) mod guard;
 pub(crate) mod info;
 pub(crate) mod keep;
 pub(crate) mod knobs;

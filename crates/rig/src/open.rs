@@ -46,7 +46,7 @@ fn open_simulated(
     if let Some(far) = far {
         ledgers.push(LedgerLocation::here(Side::Far, simulated_folder(far)?));
     }
-    let locks = if purpose.only_looks() { Vec::new() } else { lock_all(&ledgers, opening.doing)? };
+    let locks = if purpose.only_looks() { Vec::new() } else { lock_all(&ledgers, opening)? };
     for LedgerLocation { side, folder, .. } in &ledgers {
         let store = Box::new(FileLedger::new(folder));
         world.keep_ledger(*side, store).map_err(|error| RigError::Boot(error.to_string()))?;

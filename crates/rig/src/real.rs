@@ -22,8 +22,7 @@ pub(crate) fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) 
     let far = names.far.as_deref().map(|far| MachineName::of(far).ok_or_else(|| unknown(far))).transpose()?;
     let purpose = opening.purpose;
     let mut members = Members {
-        purpose,
-        doing: opening.doing,
+        opening,
         link: names.link,
         ledgers: Vec::new(),
         locks: Vec::new(),
@@ -48,8 +47,7 @@ pub(crate) fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) 
 
 /// What there is so far.
 struct Members<'a> {
-    purpose: Purpose,
-    doing: &'a str,
+    opening: &'a Opening<'a>,
     /// How those behind a connection are reached.
     link: LinkOptions,
     ledgers: Vec<LedgerLocation>,
@@ -96,8 +94,8 @@ impl Members<'_> {
 
     /// Notes here that something may be changed there.
     fn note(&mut self, side: Side, name: &str) {
-        if !self.purpose.only_looks()
-            && let Some(lock) = write_remote_note(name, self.doing)
+        if !self.opening.purpose.only_looks()
+            && let Some(lock) = write_remote_note(name, self.opening.doing)
         {
             self.noted.push((side, name.to_owned()));
             self.locks.push(lock);
@@ -107,7 +105,7 @@ impl Members<'_> {
     /// Its ledger is read from here, so it is ours to clear.
     fn shell(&mut self, side: Side, name: &str, address: Option<&str>, command: &str) -> Result<Member, RigError> {
         let words = split_line(command).map_err(RigError::Words)?;
-        let shell = ShellMachine::connect(name, &words, (self.purpose, &self.holder()), self.link.answer_ns)?;
+        let shell = ShellMachine::connect(name, &words, (self.opening.purpose, &self.holder()), self.link.answer_ns)?;
         let remote = RemoteLedger { machine: name.into(), held: shell.held().map(str::to_owned) };
         let ledger = LedgerLocation { side, folder: shell.folder().into(), remote: Some(remote) };
         self.ledgers.push(ledger.clone());
@@ -118,7 +116,7 @@ impl Members<'_> {
 
     /// One that has no ledger, as nothing is ever changed on it.
     fn recorded(&self, name: &str, folder: &str) -> Result<Member, RigError> {
-        if !self.purpose.only_looks() {
+        if !self.opening.purpose.only_looks() {
             return Err(RigError::Recorded(name.to_owned()));
         }
         // The folder is the caller's to name, and the caller's to read.
@@ -129,15 +127,15 @@ impl Members<'_> {
 
     fn local(&mut self, side: Side) -> Result<Member, RigError> {
         // A caller that only looks needs no place of its own; a ledger that is not there is an empty one.
-        let looks = self.purpose.only_looks();
+        let looks = self.opening.purpose.only_looks();
         let folder = if looks { powerband_host::state_folder().unwrap_or_default() } else { state_folder()? };
         let ledger = LedgerLocation::here(side, folder.clone());
         if !looks {
-            self.locks.extend(lock_all(std::slice::from_ref(&ledger), self.doing)?);
+            self.locks.extend(lock_all(std::slice::from_ref(&ledger), self.opening)?);
         }
         self.ledgers.push(ledger.clone());
         self.here.push(ledger);
-        Ok(Member::Local(Box::new(local_machine(&folder, self.purpose)?), None))
+        Ok(Member::Local(Box::new(local_machine(&folder, self.opening.purpose)?), None))
     }
 
     /// What we say to an agent.
@@ -145,16 +143,18 @@ impl Members<'_> {
         Hello {
             wire: WIRE_VERSION,
             powerband: env!("CARGO_PKG_VERSION").into(),
-            purpose: self.purpose,
-            doing: self.doing.to_owned(),
+            purpose: self.opening.purpose,
+            doing: self.opening.doing.to_owned(),
             owner: powerband_host::own_place(),
         }
     }
 
     /// What stands in the lock behind a shell, for anyone who finds it.
     fn holder(&self) -> String {
-        let doing: String =
-            powerband_host::shortened(self.doing).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let doing: String = powerband_host::shortened(self.opening.doing)
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
         let seconds = powerband_host::unix_time_s();
         let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
         let (pid, host) = (powerband_host::this_process().pid, powerband_host::hostname());

@@ -29,6 +29,8 @@ pub struct Opening<'a> {
     pub purpose: Purpose,
     /// What we are doing, in the words we were called with: others find it in the locks.
     pub doing: &'a str,
+    /// Whether the rig is closed within moments, so that others wait for its locks.
+    pub for_a_moment: bool,
 }
 
 impl Rig {
@@ -167,8 +169,9 @@ pub fn store_folder() -> Result<PathBuf, RigError> {
     powerband_host::store_folder().ok_or(RigError::NoPlace)
 }
 
-pub(crate) fn lock_all(ledgers: &[LedgerLocation], doing: &str) -> Result<Vec<Lock>, RigError> {
-    ledgers.iter().map(|ledger| lock(&ledger.folder, doing)).collect()
+pub(crate) fn lock_all(ledgers: &[LedgerLocation], opening: &Opening<'_>) -> Result<Vec<Lock>, RigError> {
+    let acquire = if opening.for_a_moment { Lock::acquire_for_a_moment } else { Lock::acquire };
+    ledgers.iter().map(|ledger| Ok(acquire(&ledger.folder, opening.doing)?)).collect()
 }
 
 /// The lock of a ledger's folder.

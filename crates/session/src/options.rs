@@ -52,7 +52,7 @@ impl Options {
     }
 
     pub(crate) fn opening<'a>(&self, seed: Option<u64>, doing: &'a str) -> Opening<'a> {
-        Opening { seed, purpose: self.purpose(), doing }
+        Opening { seed, purpose: self.purpose(), doing, for_a_moment: false }
     }
 
     /// The seed of an experiment, where one is given.

@@ -9,8 +9,8 @@ mod rows;
 mod sampler;
 mod screen;
 
-pub use live::{End, Pace, Target, Time, WatchError, Watched};
-pub use openmetrics::openmetrics;
+pub use live::{End, Pace, Target, Time, WatchError, Watched, write_metrics};
+pub use openmetrics::{Family, OPENMETRICS_END, Point, family, openmetrics};
 pub use rows::{Cost, KIND, Row, Rows, VERSION};
 pub use sampler::{CpuNow, Sample, Sampler, Scene};
 pub use screen::{Asked, INTERVALS_NS, View};

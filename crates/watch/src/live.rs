@@ -14,6 +14,7 @@ use powerband_rig::{Notes, Rig, RigError, check_lost};
 use crate::{Cost, Sample, Sampler};
 pub use error::WatchError;
 pub use log::Target;
+pub use metrics_file::write_metrics;
 pub use pace::{Pace, Time};
 
 /// A machine that is watched, and how.
@@ -75,7 +76,7 @@ impl Watched {
         let sample = self.sampler.sample(machine, at_ns);
         check_lost(self.rig.world())?;
         if let Some(path) = &self.openmetrics {
-            metrics_file::write(path, &crate::openmetrics(self.sampler.scene(), &sample, self.spent()))?;
+            write_metrics(path, &crate::openmetrics(self.sampler.scene(), &sample, self.spent()))?;
         }
         Ok(sample)
     }

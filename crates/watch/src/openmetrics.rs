@@ -4,21 +4,31 @@ use std::fmt::Write as _;
 use crate::{Cost, Sample, Scene};
 
 /// One family: name, which ends with its unit, the unit, and what it says.
-struct Family {
-    name: &'static str,
-    unit: &'static str,
-    help: &'static str,
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// Without what its kind appends.
+    pub name: &'static str,
+    /// Whether its samples only grow, and so end with `_total`.
+    pub counts: bool,
+    /// The last part of the name, or nothing.
+    pub unit: &'static str,
+    /// A sentence.
+    pub help: &'static str,
 }
 
 /// Labels and the value of one of a family's samples.
-type Point = (Vec<(&'static str, String)>, f64);
+pub type Point = (Vec<(&'static str, String)>, f64);
+
+/// What ends the text.
+pub const OPENMETRICS_END: &str = "# EOF\n";
 
 /// The text of a sample, from its first line to `# EOF`. What is not known is left out; nothing has a time, as its
 /// readers give it their own.
 #[must_use]
 pub fn openmetrics(scene: &Scene, sample: &Sample, cost: Cost) -> String {
     let mut text = String::new();
-    let mut say = |name, unit, help, points: Vec<Point>| family(&mut text, &Family { name, unit, help }, &points);
+    let mut say =
+        |name, unit, help, points: Vec<Point>| family(&mut text, &Family { name, counts: false, unit, help }, &points);
     let of_cpus = |value: &dyn Fn(&crate::CpuNow) -> Option<f64>| -> Vec<Point> {
         let cpus = scene.cpus.iter().zip(&sample.cpus);
         cpus.filter_map(|((cpu, _), now)| Some((vec![("cpu", cpu.to_string())], value(now)?))).collect()
@@ -65,17 +75,18 @@ pub fn openmetrics(scene: &Scene, sample: &Sample, cost: Cost) -> String {
     say("powerband_observer_cpu_seconds", "seconds", help, vec![(Vec::new(), (cost.cpu_s * 1e6).round() * 1e-6)]);
     let help = "How often powerband itself has woken for watching.";
     say("powerband_observer_wakeups", "", help, vec![(Vec::new(), cost.wakeups as f64)]);
-    text + "# EOF\n"
+    text + OPENMETRICS_END
 }
 
-/// A family without a sample is not told of.
-fn family(text: &mut String, family: &Family, points: &[Point]) {
+/// Adds a family; one without a sample is not told of.
+pub fn family(text: &mut String, family: &Family, points: &[Point]) {
     if points.is_empty() {
         return;
     }
-    let Family { name, unit, help } = family;
+    let Family { name, counts, unit, help } = family;
+    let (kind, total) = if *counts { ("counter", "_total") } else { ("gauge", "") };
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "# TYPE {name} gauge");
+    let _ = writeln!(text, "# TYPE {name} {kind}");
     if !unit.is_empty() {
         let _ = writeln!(text, "# UNIT {name} {unit}");
     }
@@ -83,7 +94,7 @@ fn family(text: &mut String, family: &Family, points: &[Point]) {
     for (labels, value) in points {
         let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
         let braced = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(text, "{name}{braced} {value}");
+        let _ = writeln!(text, "{name}{total}{braced} {value}");
     }
 }
 

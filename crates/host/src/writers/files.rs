@@ -3,12 +3,13 @@
 //! Only what was really written counts (FAN_MODIFY): somebody who opened a file and was refused has changed nothing.
 //! A mark sits on an inode. Those of sysfs are the same for as long as they are marked; those of procfs live as long as the
 //! kernel remembers their name, so that is held; a file that is replaced, or a folder made anew (the tunables of a
-//! governor), is marked again.
+//! governor), is marked again. That an ordinary file was replaced or removed is heard by inotify.
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 
 use powerband_machine::Errno;
 use powerband_record::Writer;
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{Mode, OFlags, Stat};
 
 use super::{Heard, Ours, hand};
@@ -26,6 +27,8 @@ type Inode = (u64, u64);
 /// The files that are watched.
 pub(super) struct Files {
     group: OwnedFd,
+    /// Tells when an ordinary file is another one.
+    replaced: OwnedFd,
     /// By path; `None` where there is none, or none that can be marked.
     marked: BTreeMap<String, Option<Marked>>,
 }
@@ -56,11 +59,12 @@ fn is_kernels(path: &str) -> bool {
 impl Files {
     pub(super) fn new() -> Result<Files, Errno> {
         let group = crate::raw::fanotify().map_err(|error| io_errno(&error))?;
-        Ok(Files { group, marked: BTreeMap::new() })
+        let replaced = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(errno)?;
+        Ok(Files { group, replaced, marked: BTreeMap::new() })
     }
 
-    pub(super) fn fd(&self) -> &OwnedFd {
-        &self.group
+    pub(super) fn fds(&self) -> [&OwnedFd; 2] {
+        [&self.group, &self.replaced]
     }
 
     /// From now on these paths; answers the first that is there and cannot be marked.
@@ -88,12 +92,28 @@ impl Files {
         let named = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(errno)?;
         let inode = inode(&rustix::fs::fstat(&named).map_err(errno)?);
         crate::raw::fanotify_mark(self.group.as_fd(), path).map_err(|error| io_errno(&error))?;
+        if !is_kernels(path) {
+            // Another name in its place takes one of its names away.
+            let gone = WatchFlags::ATTRIB | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+            inotify::add_watch(&self.replaced, path, gone).map_err(errno)?;
+        }
         // Thousands of files may be watched: only where it is needed is a descriptor spent.
         Ok(Marked { inode, _held: path.starts_with("/proc/").then_some(named) })
     }
 
     /// Takes what has come.
     pub(super) fn listen(&mut self, ours: &Ours, heard: &mut Heard) {
+        self.hear_writes(ours, heard);
+        let (mut events, mut any) = ([0; 4096], false);
+        while let Ok(1..) = rustix::io::read(&self.replaced, &mut events) {
+            any = true;
+        }
+        if any {
+            self.look_again(heard);
+        }
+    }
+
+    fn hear_writes(&self, ours: &Ours, heard: &mut Heard) {
         loop {
             match crate::raw::fanotify_events(self.group.as_fd()) {
                 Ok(events) if events.is_empty() => return,

@@ -133,7 +133,7 @@ fn a_file_that_comes_or_is_replaced_is_watched_again() {
 
     std::fs::write(&other, "3").unwrap();
     std::fs::rename(&other, &path).unwrap();
-    let by = only(&writers.take(&we()), place);
+    let by = only(&heard(&mut writers), place);
     assert_eq!((by.pid, by.inferred.is_some()), (None, true), "{by}");
     end(shell(&format!("echo 4 > {place}")));
     assert!(only(&heard(&mut writers), place).pid.is_some());
@@ -153,4 +153,28 @@ fn what_is_no_longer_watched_is_not_told() {
     writers.watch(&paths[1..]).unwrap();
     end(shell(&format!("echo 2 > {}; echo 3 > {}", paths[0], paths[1])));
     only(&heard(&mut writers), &paths[1]);
+}
+
+#[test]
+fn a_link_that_goes_up_and_a_device_that_comes_are_told_without_anybody() {
+    if !may_watch() {
+        return;
+    }
+    let mut writers = watching(&[DEVICES]);
+    let name = format!("pb{}", std::process::id() % 100_000);
+    assert!(Command::new("ip").args(["tuntap", "add", "dev", &name, "mode", "tap"]).status().unwrap().success());
+    let mut told = String::new();
+    let mut until = |what: String| {
+        while !told.contains(&what) {
+            for write in heard(&mut writers) {
+                assert_eq!((write.place.as_str(), write.by.pid), (DEVICES, None), "{write:?}");
+                told += &write.by.to_string();
+            }
+        }
+    };
+    until(format!("{name} add"));
+    assert!(Command::new("ip").args(["link", "set", &name, "up"]).status().unwrap().success());
+    until(format!("{name} up"));
+    assert!(Command::new("ip").args(["link", "del", &name]).status().unwrap().success());
+    until(format!("{name} remove"));
 }

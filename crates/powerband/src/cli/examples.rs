@@ -11,7 +11,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["try", "tune", "calibrate", "run", "resume", "replicate"]),
     ("Results", &["list", "show", "compare", "report", "export"]),
     ("Change settings", &["set", "undo", "with", "pace", "confirm"]),
-    ("Keep settings", &["keep", "unkeep", "check"]),
+    ("Keep settings", &["keep", "unkeep", "check", "guard"]),
     ("Look at the machine", &["info", "get", "why", "knobs", "doctor", "watch", "capture"]),
     ("More", &["sim", "agent", "completions", "man", "help"]),
 ];
@@ -30,7 +30,7 @@ const USAGE: [(&str, &str); 2] = [
 ];
 
 /// Examples of each verb, the most common use first.
-const EXAMPLES: [(&str, &[Example]); 30] = [
+const EXAMPLES: [(&str, &[Example]); 31] = [
     (
         "try",
         &[
@@ -150,6 +150,14 @@ const EXAMPLES: [(&str, &[Example]); 30] = [
     ),
     ("unkeep", &[("Remove every file that `keep` wrote", "powerband unkeep")]),
     ("check", &[("Check the kept settings, and exit with 1 if one is not in force", "powerband check")]),
+    (
+        "guard",
+        &[
+            ("Report who changes the governor", "powerband guard governor=performance"),
+            ("Set it again each time", "powerband guard --hold governor=performance"),
+            ("Set the kept settings again each time one is changed", "powerband guard --hold"),
+        ],
+    ),
     (
         "info",
         &[

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::document::{Document, VERSION};
-use crate::verb::{capture, check, confirm, doctor, get, info, keep, knobs, set, sim, undo, why};
+use crate::verb::{capture, check, confirm, doctor, get, guard, info, keep, knobs, set, sim, undo, why};
 
 /// Makes the schemas anew instead of comparing them.
 const WRITE: &str = "POWERBAND_WRITE_DOCS";
@@ -28,6 +28,8 @@ fn all() -> Vec<(&'static str, Value)> {
         of::<undo::Turned<'_>>(),
         of::<why::Answers>(),
         of::<why::watch::Changed>(),
+        of::<guard::Line>(),
+        of::<guard::Checked>(),
         of::<knobs::Catalogue>(),
         of::<knobs::OneKnob>(),
         of::<doctor::Lacking<'_>>(),

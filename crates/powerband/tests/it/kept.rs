@@ -16,7 +16,7 @@ same() { diff -r --no-dereference /etc "$D.etc/copy/etc" && echo same; }
 "#;
 
 /// In a network namespace of its own, so that no other test's powerband is waited for: one changes a kernel's settings at a time.
-fn with_etc(body: &str) -> Option<Ran> {
+pub(crate) fn with_etc(body: &str) -> Option<Ran> {
     let inside = format!("set -e\n{ETC}\n{body}\numount /run/systemd /etc \"$D.etc\"\n");
     script("pc", "", &format!("unshare --net sh <<'INSIDE'\n{inside}INSIDE\n"))
 }

@@ -165,4 +165,23 @@ fn as_it_comes(printed: &mut Printed) {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     printed.add_lines(&watching.end().ended(0).out);
+    guarded(printed);
+}
+
+fn guarded(printed: &mut Printed) {
+    let (path, knob) = (printed.desk.beside("guarded"), printed.desk.knob("guarded"));
+    std::fs::write(&path, "a").unwrap();
+    let wanted = format!("{knob}=a");
+    printed.keep(&["guard", "--once", &wanted]);
+    let metrics = printed.desk.beside("guard.prom");
+    let guarding =
+        printed.desk.start(&["--json", "guard", "--hold", &wanted, "--textfile", &metrics.display().to_string()]);
+    until("it guards", || metrics.exists());
+    for value in ["b", "c"] {
+        let mut sh = Command::new("sh");
+        assert!(sh.args(["-c", &format!("echo {value} > {}", path.display())]).status().unwrap().success());
+        until("it is set again", || std::fs::read_to_string(&path).is_ok_and(|text| text.trim() == "a"));
+    }
+    guarding.signal(rustix::process::Signal::TERM);
+    printed.add_lines(&guarding.end().ended(0).out);
 }

@@ -5,7 +5,10 @@ use super::WatchError;
 use super::error::unwritable;
 
 /// Writes it.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), WatchError> {
+///
+/// # Errors
+/// [`WatchError`] names the file.
+pub fn write_metrics(path: &Path, text: &str) -> Result<(), WatchError> {
     let beside = beside(path);
     let written = powerband_host::with_rights_for(path, || {
         std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path)).inspect_err(|_| {

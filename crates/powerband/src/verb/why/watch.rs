@@ -134,16 +134,22 @@ fn tell(shared: &Shared, rig: &mut Rig, watches: &mut [(Side, KnobWatch)]) -> Re
 
 /// `23:40:07.113 cpufreq.governor@policy0: ondemand → performance, by pid 4711 (tuned, tuned.service)`.
 fn words(side: Side, at_unix_ms: u64, change: &KnobChange, watch: &KnobWatch) -> String {
-    let (seconds, ms) = (at_unix_ms / 1000 % 86_400, at_unix_ms % 1000);
-    let time = format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let far = rig::there(side);
-    let (old, new) = &change.shown;
-    let what = if change.is_same() { format!("{new}, written again") } else { format!("{old} → {new}") };
+    let what = what_changed(side, at_unix_ms, change);
     let by: Vec<String> = change.by.iter().map(Writer::to_string).collect();
     let who = match (by.is_empty(), &watch.unseen) {
         (false, _) => format!(", by {}", by.join(" and ")),
         (true, None) => ", and no program was seen writing it".to_owned(),
         (true, Some(_)) => String::new(),
     };
-    format!("{time} {far}{}@{}: {what}{who}", change.knob, change.site)
+    what + &who
+}
+
+/// The same without who made it.
+pub(crate) fn what_changed(side: Side, at_unix_ms: u64, change: &KnobChange) -> String {
+    let (seconds, ms) = (at_unix_ms / 1000 % 86_400, at_unix_ms % 1000);
+    let time = format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let far = rig::there(side);
+    let (old, new) = &change.shown;
+    let what = if change.is_same() { format!("{new}, written again") } else { format!("{old} → {new}") };
+    format!("{time} {far}{}@{}: {what}", change.knob, change.site)
 }
