@@ -196,7 +196,8 @@ fn run_steps(machine: &mut dyn Change, steps: &Steps, hold: Hold, again: bool) -
 /// # Errors
 /// [`KnobError`] for what cannot be read or is refused.
 pub fn hold_cpufreq(machine: &mut dyn Change) -> Result<Applied, KnobError> {
-    let mut run = Run { machine, hold: Hold::Held, step: None, limits: BTreeMap::new(), applied: Applied::default() };
+    let (limits, applied) = (BTreeMap::new(), Applied::default());
+    let mut run = Run { machine, hold: Hold::Held, again: false, step: None, limits, applied };
     match run.keep_policies() {
         Ok(()) => Ok(run.applied),
         Err(cause) => Err(run.take_back(cause)),
