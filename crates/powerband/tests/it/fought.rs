@@ -174,7 +174,10 @@ fn after_three_fights_a_knob_is_left_to_its_opponent_and_the_others_are_held() {
     ));
     until("it gives up", || outcomes(&guarding.lines(), &lost).last().is_some_and(|last| last == "given_up"));
     let lines = guarding.lines();
-    assert_eq!(outcomes(&lines, &lost), ["set_again", "set_again", "set_again", "given_up"], "{lines:?}");
+    let fought = outcomes(&lines, &lost);
+    assert_eq!((fought.len(), fought[3].as_str()), (4, "given_up"), "{lines:?}");
+    // The opponent may have emptied the file again when it is read back.
+    assert!(fought[..3].iter().all(|outcome| outcome == "set_again" || outcome == "failed"), "{lines:?}");
     let last = lines.last().unwrap();
     assert!(
         last["reason"].as_str().unwrap().starts_with("sh has changed it again after guard set it 3 times"),

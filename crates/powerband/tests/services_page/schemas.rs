@@ -145,6 +145,8 @@ fn confirmed(printed: &mut Printed) {
     let lock = printed.desk.state().join("lock");
     until("it waits", || std::fs::read_to_string(&lock).is_ok_and(|lock| lock.contains("to_confirm")));
     printed.keep(&["confirm"]);
+    printed.keep(&["keep", "--list"]);
+    printed.keep(&["check"]);
     printed.add(&waiting.end().ended(0).out);
 }
 
