@@ -141,9 +141,10 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         (search, metrics) = (Some(sought), judged);
         settings.extend(between);
     }
+    let variants = variants(&plan.load, &rules.hooks, &settings)?;
     let machine = identity(world, Side::Near, |machine| machine.name);
     let says_more = |typed: &Option<String>, name: &str| typed.clone().filter(|typed| typed != name);
-    let mut started = Started {
+    let started = Started {
         machine_typed: says_more(&plan.machine, &machine),
         far_typed: says_more(&plan.far, far.as_deref().unwrap_or_default()),
         machine,
@@ -155,7 +156,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         record,
         load: serde_json::to_value(&plan.load).unwrap_or_default(),
         settings: settings.iter().map(|s| PlannedSetting { label: s.label(), turns: s.turns() }).collect(),
-        metrics,
+        metrics: metrics.into_iter().chain(daemon_cpu(&variants)).collect(),
         picks: texts.iter().zip(&picks).filter(|(_, pick)| is_renamed(pick)).map(|(text, _)| text.clone()).collect(),
         meters,
         cpus: narrow.cpus.clone(),
@@ -166,10 +167,6 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         notes: caveats,
         ..rules
     };
-    let variants = variants(&plan.load, &started.hooks, &settings)?;
-    if variants.iter().any(|variant| variant.changes.daemon.is_some()) {
-        started.metrics.push(daemon_cpu());
-    }
     Ok(Resolved { started, settings, load: plan.load.clone(), variants, picks, narrow, notes })
 }
 

@@ -124,7 +124,6 @@ impl Pacing {
     /// left changed, except as [`KnobError::CannotRestore`] says.
     pub fn begin(world: &mut dyn World, options: &Options, narrow: &Selection) -> Result<Pacing, SessionError> {
         options.check().map_err(|error| SessionError::Usage(error.to_string()))?;
-        let began_ns = world.now_ns();
         let machine = world.machine(Side::Near).ok_or(powerband_rig::RigError::Gone)?;
         let mut notes = Vec::new();
         let chosen = policies(machine, "cpufreq.freq")?.select("cpufreq.freq", narrow, &mut notes)?;
@@ -154,16 +153,11 @@ impl Pacing {
             let sums = stat::of(&now, &policy.online, &[]);
             let khz = steps.first().copied().unwrap_or(0);
             let walker = Walker::new(Group::new(*options, steps, sums.clone()));
-            processes.push(Process {
-                policy: policy.name,
-                cpus: policy.online,
-                entry,
-                walker,
-                sums,
-                due_ns: began_ns,
-                khz,
-            });
+            processes.push(Process { policy: policy.name, cpus: policy.online, entry, walker, sums, due_ns: 0, khz });
         }
+        // What it took to begin is not what is paced.
+        let began_ns = world.now_ns();
+        processes.iter_mut().for_each(|process| process.due_ns = began_ns);
         Ok(Pacing { applied, processes, stat, began_ns, looks: 0, steps: 0 })
     }
 

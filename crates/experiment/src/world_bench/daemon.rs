@@ -7,6 +7,7 @@ use powerband_record::{Better, Invocation, Metric, Outcome, Side, Void, Work, pl
 
 use super::{InForce, WorldBench};
 use crate::Fatal;
+use crate::variants::Variant;
 
 /// The CPU time that a daemon took over a trial, from its start to its end.
 const CPU_TIME: &str = "daemon_cpu_s";
@@ -25,9 +26,10 @@ const FILES: [(&str, &str); 4] = [
     ("cpufreq.freq", "scaling_setspeed"),
 ];
 
-/// The metric that a comparison of daemons shows.
-pub(crate) fn daemon_cpu() -> Metric {
-    Metric { name: CPU_TIME.into(), better: Better::Lower, judged: false, boundary: None }
+/// The metric that a comparison shows which has a daemon.
+pub(crate) fn daemon_cpu(variants: &[Variant]) -> Option<Metric> {
+    let has_daemon = variants.iter().any(|variant| variant.changes.daemon.is_some());
+    has_daemon.then(|| Metric { name: CPU_TIME.into(), better: Better::Lower, judged: false, boundary: None })
 }
 
 /// One that runs.
