@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::desk::{Desk, text, workspace};
 
-const VERBS: [&str; 27] = [
+const VERBS: [&str; 31] = [
     "info",
     "get",
     "why",
@@ -16,6 +16,10 @@ const VERBS: [&str; 27] = [
     "set",
     "confirm",
     "undo",
+    "guard",
+    "check",
+    "unkeep",
+    "keep",
     "with",
     "pace",
     "try",
