@@ -80,6 +80,16 @@ enable() {
 }
 started() { for l in 2 3 4 5; do ln -sf "../init.d/$1" "$R/etc/rc$l.d/S01$1"; done; }
 
+# A boot without systemd: the scripts of runlevel 3 one after the other, and the governor after each.
+cat >"$R/rc.sysv" <<'X'
+mount --bind /sim/sys/devices/system/cpu /sys/devices/system/cpu
+mount --bind /sim/proc/stat /proc/stat
+governor() { cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor; }
+echo "kernel: $(governor)"
+for s in /etc/rc3.d/S*; do "$s" start; echo "${s##*/}: $(governor)"; done
+sh /run.sh
+X
+
 boot() {
   printf '%s\n' "$1" >"$R/run.sh"
   M=$(mktemp -d "$W/sim.XXXX"); B=$(mktemp -d "$W/bus.XXXX")
@@ -87,8 +97,9 @@ boot() {
   n=0; until [ -e "$M/proc/stat" ]; do n=$((n+1)); [ $n -lt 600 ] || { cat "$W/served"; exit 9; }; sleep 0.1; done
   for c in "$M"/sys/devices/system/cpu/cpu[0-9]*; do ln -s "../../../devices/system/cpu/${c##*/}" "$B/"; done
   rm -f "$R/result"
-  timeout 180 systemd-nspawn -q -D "$R" --boot --register=no --keep-unit --private-network --bind="$M:/sim" --bind="$B:/simbus" \
-    --bind-ro="$P:/usr/local/bin/powerband" </dev/null >"$W/console" 2>&1 || { cat "$W/console"; exit 9; }
+  if [ "$INIT" = sysv ]; then set -- /bin/sh -c 'sh /rc.sysv >/result 2>&1'; else set -- --boot; fi
+  timeout 180 systemd-nspawn -q -D "$R" --register=no --keep-unit --private-network --bind="$M:/sim" --bind="$B:/simbus" \
+    --bind-ro="$P:/usr/local/bin/powerband" "$@" </dev/null >"$W/console" 2>&1 || { cat "$W/console"; exit 9; }
   kill -TERM $S; wait $S || true
   cat "$R/result"
 }

@@ -48,6 +48,7 @@ fn tree(package: &str) -> PathBuf {
 }
 
 struct Boots<'a> {
+    init: &'a str,
     sim: &'a str,
     package: &'a str,
     setup: &'a str,
@@ -64,7 +65,11 @@ fn boots(boots: &Boots<'_>) -> Option<[String; 3]> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/services_boot/boots.sh");
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "sh", script]);
-    command.env("P", env!("CARGO_BIN_EXE_powerband")).env("TREE", tree(boots.package)).env("SIM", boots.sim);
+    command
+        .env("P", env!("CARGO_BIN_EXE_powerband"))
+        .env("TREE", tree(boots.package))
+        .env("SIM", boots.sim)
+        .env("INIT", boots.init);
     command.env("SETUP", boots.setup).env("FIRST", boots.first).env("SECOND", boots.second).env("THIRD", boots.third);
     let ran = Ran::of(&command.output().unwrap()).ended(0);
     let mut told = ran.out.split("== ").skip(1).map(|part| part.split_once('\n').unwrap().1.to_owned());
@@ -84,7 +89,8 @@ fn pair(a: &str, b: &str) -> Option<bool> {
     };
     let setup = format!("governor_of_{a} {theirs}; governor_of_{b} {theirs}");
     let first = format!("powerband keep governor={ours}; echo code $?");
-    let [first, second, _] = boots(&Boots { sim, package, setup: &setup, first: &first, second: CHECK, third: "" })?;
+    let [first, second, _] =
+        boots(&Boots { init: "systemd", sim, package, setup: &setup, first: &first, second: CHECK, third: "" })?;
     assert!(first.ends_with("code 0\n"), "{a} and {b}: {first}");
     let kept = second.ends_with("kept settings are in force\ncode 0\n");
     let named = |line: &str| line.contains("set by ") && line.contains("(/") && line.contains(".conf:");
@@ -124,7 +130,15 @@ fn who_sets_it_later_is_named_with_file_and_line() {
                 >/etc/systemd/system/late.service; systemctl -q enable late";
     let (first, later) =
         (format!("powerband keep governor=powersave; {late}"), "sleep 16; powerband check; echo code $?");
-    let told = boots(&Boots { sim: "pc", package: "tlp", setup: ":", first: &first, second: later, third: "" });
+    let told = boots(&Boots {
+        init: "systemd",
+        sim: "pc",
+        package: "tlp",
+        setup: ":",
+        first: &first,
+        second: later,
+        third: "",
+    });
     let Some([_, second, _]) = told else { return };
     assert!(second.contains("cpufreq.governor at policy1: kept powersave, reads ondemand; "), "{second}");
     assert!(second.contains("set by late.service (/usr/local/sbin/late:3: echo ondemand"), "{second}");
@@ -137,11 +151,58 @@ fn what_nobody_confirms_is_gone_in_the_second_boot() {
         ("powerband keep governor=powersave --until-confirmed", "powerband check; powerband get governor@policy0");
     let confirmed = format!("{check}; powerband confirm");
     for (second, third) in [(check, "nothing is kept"), (confirmed.as_str(), "4 of 4 kept settings are in force\n")] {
-        let boots = boots(&Boots { sim: "pc", package: "tlp", setup: ":", first, second, third: check });
+        let boots =
+            boots(&Boots { init: "systemd", sim: "pc", package: "tlp", setup: ":", first, second, third: check });
         let Some([_, second, last]) = boots else { return };
         assert!(second.starts_with("4 of 4 kept settings are in force\n"), "{second}");
         assert!(last.starts_with(third), "{last}");
         let governor = if third.starts_with("nothing") { "performance" } else { "powersave" };
         assert!(last.contains(&format!("= {governor}\n")), "{last}");
     }
+}
+
+/// As CentOS 6 starts it, with powerband in the place of its daemon: the script either has `pace` set the frequency, or sets the governor of its
+/// configuration, which is where `keep` puts one on a machine without systemd. Both come at the same point of the boot.
+#[test]
+fn pace_takes_the_place_of_cpuspeed_in_the_boot_of_centos_6() {
+    let setup = r#"
+rm -f "$R"/etc/rc3.d/*; echo id:3:initdefault: >"$R/etc/inittab"; mkdir -p "$R/etc/sysconfig"
+printf 'DRIVER=\nGOVERNOR=\nMAX_SPEED=\nMIN_SPEED=\nUP_THRESHOLD=\nDOWN_THRESHOLD=\nIGNORE_NICE=0\n' >"$R/etc/sysconfig/cpuspeed"
+printf '#!/bin/sh\n' >"$R/etc/init.d/early"; cp "$R/etc/init.d/early" "$R/etc/init.d/late"
+cat >"$R/etc/init.d/cpuspeed" <<'X'
+#!/bin/sh
+. /etc/sysconfig/cpuspeed
+governors=/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor
+case "$1:$GOVERNOR" in
+  start:)
+    powerband pace cpuspeed --config /etc/sysconfig/cpuspeed -i 2 -v >/var/log/pace 2>&1 & echo $! >/run/cpuspeed.pid
+    n=0; until grep -q down /var/log/pace; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done ;;
+  start:*) for f in $governors; do echo "$GOVERNOR" >$f; done ;;
+  stop:*) kill $(cat /run/cpuspeed.pid); n=0; while kill -0 $(cat /run/cpuspeed.pid) 2>/dev/null && [ $n -lt 100 ]; do n=$((n+1)); sleep 0.1; done ;;
+esac
+X
+chmod +x "$R/etc/init.d/early" "$R/etc/init.d/late" "$R/etc/init.d/cpuspeed"
+for s in S01early S06cpuspeed S99late; do ln -s "../init.d/${s#S??}" "$R/etc/rc3.d/$s"; done
+"#;
+    let first = "cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq; /etc/init.d/cpuspeed stop
+        powerband get governor | head -1; powerband keep governor=ondemand; cat /etc/sysconfig/cpuspeed";
+    let second = "powerband check; powerband why; powerband unkeep; cat /etc/sysconfig/cpuspeed";
+    let told = boots(&Boots { init: "sysv", sim: "x3650", package: "tlp", setup, first, second, third: "" });
+    let Some([first, second, _]) = told else { return };
+    let kernels = first.lines().next().unwrap().strip_prefix("kernel: ").unwrap();
+    for line in [
+        format!("S01early: {kernels}\nS06cpuspeed: userspace\nS99late: userspace\n"),
+        format!("= {kernels}\n"),
+        "set at boot by cpuspeed\n".to_owned(),
+        "GOVERNOR=ondemand\n".to_owned(),
+    ] {
+        assert!(first.contains(&line), "{line} is not in {first}");
+    }
+    assert!(second.contains(&format!("S01early: {kernels}\nS06cpuspeed: ondemand\nS99late: ondemand\n")), "{second}");
+    assert!(
+        second.contains("kept settings are in force\n")
+            && second.contains("/etc/sysconfig/cpuspeed:2: GOVERNOR=ondemand"),
+        "{second}"
+    );
+    assert!(second.contains("GOVERNOR=\nMAX_SPEED"), "{second}");
 }
