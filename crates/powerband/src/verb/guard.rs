@@ -292,8 +292,14 @@ impl<'a> Guarding<'a> {
                 return Applied::default();
             }
             Err(failure) => {
-                self.held.failed = true;
-                done.extend(wrong.into_iter().map(|knob| (knob, (Outcome::Failed, Some(failure.sentence.clone())))));
+                self.take_over(machine, &Applied::default());
+                for knob in wrong {
+                    // Somebody has written before it was read back; the next round is about that.
+                    let again = self.meanwhile.iter().any(|change| change.knob == knob);
+                    self.held.failed |= !again;
+                    let failed = (Outcome::Failed, Some(failure.sentence.clone()));
+                    done.insert(knob, if again { (Outcome::SetAgain, None) } else { failed });
+                }
                 return Applied::default();
             }
         };
