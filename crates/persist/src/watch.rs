@@ -7,6 +7,9 @@ use powerband_machine::{DEVICES, Look, Watch, Written};
 use powerband_record::{KnobRef, Writer};
 use serde::Serialize;
 
+/// So often everything is read again because somebody writes meanwhile.
+const MOST_READINGS: usize = 10;
+
 /// What a knob read at one site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
@@ -92,9 +95,16 @@ impl KnobWatch {
     /// What has changed since the last look, in the order in which it was heard of.
     pub fn look(&mut self, machine: &mut dyn Watch) -> Vec<KnobChange> {
         let mut writes = machine.take_writes();
-        let now = self.read(machine);
-        // What was written while we read is in what we read.
-        writes.extend(machine.take_writes());
+        let mut now = self.read(machine);
+        // What was written while we read may have come after its place was read. Who never ends is heard of again.
+        for _ in 0..MOST_READINGS {
+            let more = machine.take_writes();
+            if more.is_empty() {
+                break;
+            }
+            writes.extend(more);
+            now = self.read(machine);
+        }
         writes.retain(|write| write.place == DEVICES || !self.also.contains(&write.place));
         let before = std::mem::replace(&mut self.seen, now);
         let places = |seen: &BTreeMap<_, Seen>| seen.values().map(|seen| seen.place.clone()).collect::<BTreeSet<_>>();

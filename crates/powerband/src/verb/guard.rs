@@ -33,6 +33,9 @@ use crate::rig::{self, Purpose};
 /// after it, and some empty a file before they write it, ns.
 const GATHER_NS: u64 = 20_000_000;
 
+/// How long after a knob could not be set that is tried again, ns.
+const RETRY_NS: u64 = 10_000_000_000;
+
 pub(crate) fn run(shared: &Shared, args: &Guard) -> Answer {
     let names = rig::names(shared);
     names.changed_by_others()?;
@@ -174,10 +177,13 @@ impl<'a> Guarding<'a> {
 
     /// Waits for an event, however long that takes, and then for what comes with it; answers whether to stop.
     fn gather(&mut self, world: &mut dyn World) -> Option<StopSignal> {
-        let mut until_ns = None;
+        // What could not be set is tried again: a powerband with another state folder, say, tells nobody when it ends.
+        let mut until_ns = self.held.failed.then(|| world.now_ns().saturating_add(RETRY_NS));
+        let mut heard = false;
         loop {
             match world.wait(until_ns) {
-                Wake::Wrote(_) if until_ns.is_none() => {
+                Wake::Wrote(_) if !heard => {
+                    heard = true;
                     // Now: a powerband that sets one knob has let go of the lock soon after.
                     self.holder = powerband_host::holder(&self.folder);
                     until_ns = Some(world.now_ns().saturating_add(GATHER_NS));
@@ -292,8 +298,14 @@ impl<'a> Guarding<'a> {
                 return Applied::default();
             }
             Err(failure) => {
-                self.held.failed = true;
-                done.extend(wrong.into_iter().map(|knob| (knob, (Outcome::Failed, Some(failure.sentence.clone())))));
+                self.take_over(machine, &Applied::default());
+                for knob in wrong {
+                    // Somebody has written before it was read back; the next round is about that.
+                    let again = self.meanwhile.iter().any(|change| change.knob == knob);
+                    self.held.failed |= !again;
+                    let failed = (Outcome::Failed, Some(failure.sentence.clone()));
+                    done.insert(knob, if again { (Outcome::SetAgain, None) } else { failed });
+                }
                 return Applied::default();
             }
         };

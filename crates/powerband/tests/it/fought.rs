@@ -170,7 +170,7 @@ fn after_three_fights_a_knob_is_left_to_its_opponent_and_the_others_are_held() {
     let guarding = Guarding::begin(&desk, &["--hold", &format!("{lost}=a"), &format!("{other}=a")]);
     let file = path.display();
     let stubborn = writer(&format!(
-        "for i in 1 2 3 4; do echo b > {file}; n=0; until grep -q a {file} || [ $n -gt 300 ]; do n=$((n+1)); sleep 0.01; done; done"
+        "for i in 1 2 3 4; do echo b > {file}; n=0; until grep -qs a {file} || [ $n -gt 300 ]; do n=$((n+1)); sleep 0.01; done; done"
     ));
     until("it gives up", || outcomes(&guarding.lines(), &lost).last().is_some_and(|last| last == "given_up"));
     let lines = guarding.lines();

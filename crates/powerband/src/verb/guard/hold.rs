@@ -71,7 +71,7 @@ impl Held {
         for knob in checks.iter().map(|it| &it.knob).filter(|knob| !wrong.contains(knob)) {
             self.left.remove(knob);
         }
-        self.failed &= !wrong.is_empty();
+        self.failed &= !self.wrong(checks).is_empty();
         self.known.extend(checks.iter().filter(|it| it.as_wanted).map(Check::place));
     }
 
