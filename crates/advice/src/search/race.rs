@@ -27,8 +27,8 @@ const HOPELESS: f64 = 0.1;
 const GOAL_NOISE: f64 = 0.005;
 const BOUND_NOISE: f64 = 0.02;
 
-/// Degrees of freedom that they count for.
-const PRIOR_FREEDOM: f64 = 4.0;
+/// Degrees of freedom that they count for: few, so that three blocks outweigh a belief that is wrong.
+const PRIOR_FREEDOM: f64 = 1.0;
 
 /// Values of a run: the goal, and behind it the bounds.
 type Row = Vec<f64>;
@@ -258,7 +258,8 @@ impl Race {
     fn conclude(&self, problem: &Problem, noise: &Noise, best: Who) -> End {
         let start = self.still.contains(&Who::Start).then(|| self.mean(Who::Start, 0));
         let difference = start.map(|start| self.mean(best, 0) - start);
-        let shown = self.start_out || difference.is_some_and(|difference| difference + self.gain_shown(self.blocks, noise) < 0.0);
+        let shown = self.start_out
+            || difference.is_some_and(|difference| difference + self.gain_shown(self.blocks, noise) < 0.0);
         let Some(point) = shown.then_some(best).and_then(Who::point) else {
             return if self.is_start_best(problem, noise) {
                 End::StartIsBest { certificate: None }
