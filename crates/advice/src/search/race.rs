@@ -27,8 +27,8 @@ const HOPELESS: f64 = 0.1;
 const GOAL_NOISE: f64 = 0.005;
 const BOUND_NOISE: f64 = 0.02;
 
-/// Degrees of freedom that they count for.
-const PRIOR_FREEDOM: f64 = 4.0;
+/// Degrees of freedom that they count for: few, so that three blocks outweigh a belief that is wrong.
+const PRIOR_FREEDOM: f64 = 1.0;
 
 /// Values of a run: the goal, and behind it the bounds.
 type Row = Vec<f64>;
@@ -142,13 +142,14 @@ impl Race {
     }
 
     fn quantile(&self, noise: &Noise) -> f64 {
-        self.quantile_at(self.blocks, noise)
+        self.quantile_at(self.blocks, 0.5, noise)
     }
 
-    /// Quantile of a look: half of the error belongs to the last, the nine before share the other.
-    fn quantile_at(&self, blocks: usize, noise: &Noise) -> f64 {
+    /// Quantile of a look, where `part` of a contender's error is at stake: half of the error belongs to the last, the nine
+    /// before share the other.
+    fn quantile_at(&self, blocks: usize, part: f64, noise: &Noise) -> f64 {
         let share = if blocks >= LAST_LOOK { 0.5 } else { 0.5 / (LAST_LOOK - FIRST_LOOK) as f64 };
-        t_upper_quantile(ALPHA / (2.0 * self.contenders as f64) * share, noise.freedom)
+        t_upper_quantile(ALPHA * part / self.contenders as f64 * share, noise.freedom)
     }
 
     /// By how much a setting exceeds a bound, and of how many settings' runs that is a difference.
@@ -182,6 +183,12 @@ impl Race {
     /// Uncertainty of the difference of two settings' goals.
     fn between(&self, noise: &Noise) -> f64 {
         self.quantile(noise) * noise.sd[0] * (2.0 / self.blocks as f64).sqrt()
+    }
+
+    /// By how much the start must be dearer than a setting that surely keeps the bounds. What that proof was allowed to err is
+    /// free again once it is made (Bretz et al. 2009), so that all of the setting's error is left for the gain.
+    fn gain_shown(&self, blocks: usize, noise: &Noise) -> f64 {
+        self.quantile_at(blocks, 1.0, noise) * noise.sd[0] * (2.0 / blocks as f64).sqrt()
     }
 
     /// The cheapest setting still in that surely keeps the bounds.
@@ -232,9 +239,8 @@ impl Race {
             return false;
         }
         let gain = self.mean(Who::Start, 0) - self.mean(best, 0);
-        let needed = self.quantile_at(LAST_LOOK, noise) * (2.0 / LAST_LOOK as f64).sqrt();
-        let chance = t_upper_quantile(HOPELESS, noise.freedom) * (2.0 / self.blocks as f64).sqrt();
-        gain <= self.between(noise) && gain + chance * noise.sd[0] > needed * noise.sd[0]
+        let chance = t_upper_quantile(HOPELESS, noise.freedom) * noise.sd[0] * (2.0 / self.blocks as f64).sqrt();
+        gain <= self.gain_shown(self.blocks, noise) && gain + chance > self.gain_shown(LAST_LOOK, noise)
     }
 
     /// Whether a setting can still be cheaper than another by what is waited for.
@@ -252,7 +258,8 @@ impl Race {
     fn conclude(&self, problem: &Problem, noise: &Noise, best: Who) -> End {
         let start = self.still.contains(&Who::Start).then(|| self.mean(Who::Start, 0));
         let difference = start.map(|start| self.mean(best, 0) - start);
-        let shown = self.start_out || difference.is_some_and(|difference| difference + self.between(noise) < 0.0);
+        let shown = self.start_out
+            || difference.is_some_and(|difference| difference + self.gain_shown(self.blocks, noise) < 0.0);
         let Some(point) = shown.then_some(best).and_then(Who::point) else {
             return if self.is_start_best(problem, noise) {
                 End::StartIsBest { certificate: None }
