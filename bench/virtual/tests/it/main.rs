@@ -17,8 +17,10 @@ mod ended;
 mod experiment;
 mod hang;
 mod idle;
+mod kept;
 mod killed;
 mod owner;
+mod paced;
 mod pair;
 mod patched;
 #[expect(dead_code, reason = "it belongs to `pure_traces`, and what is replayed there is recorded here")]
