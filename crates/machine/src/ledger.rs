@@ -164,7 +164,13 @@ pub struct Ledger {
     /// What is open and was made on another machine that keeps its ledger in the same place: neither closed nor undone here.
     others: Vec<OpenEntry>,
     machine: Option<String>,
+    /// Bytes of the store that were there when it was read, or were appended since it was written anew.
+    length: usize,
 }
+
+/// A file longer than this is written anew once nothing in it is held: what stays set or kept for months must not keep the records of
+/// everything that was done and undone meanwhile, bytes.
+const LONGEST_BYTES: usize = 64 << 10;
 
 impl Ledger {
     /// Reads what a store holds, and writes nothing.
@@ -186,6 +192,7 @@ impl Ledger {
             tail: None,
             others: Vec::new(),
             machine: None,
+            length: bytes.len(),
         };
         let mut closed = Vec::new();
         let mut intents = Vec::new();
@@ -361,8 +368,19 @@ impl Ledger {
         self.write(Record::Closed { id, outcome })?;
         if self.open.is_empty() && self.others.is_empty() && self.damage.is_empty() {
             self.store.replace(b"").map_err(|errno| self.error(errno))?;
+            self.length = 0;
         }
+        self.shorten();
         Ok(())
+    }
+
+    /// Drops what is closed from a long file, where everything that is open is to stay. Another machine may be writing to a file that it
+    /// shares with us. A file that cannot be written anew says the same as before.
+    fn shorten(&mut self) {
+        let stays = self.open.iter().all(|entry| entry.turn.hold == Hold::Set);
+        if self.length > LONGEST_BYTES && stays && self.others.is_empty() && self.damage.is_empty() {
+            let _ = self.rewrite();
+        }
     }
 
     /// Makes what is held stay until `undo`; durable on return, and all of them or none.
@@ -443,7 +461,9 @@ impl Ledger {
         if self.torn {
             self.rewrite_whole_lines()?;
         }
-        self.store.append(encode(&record).as_bytes()).map_err(|errno| self.error(errno))?;
+        let line = encode(&record);
+        self.store.append(line.as_bytes()).map_err(|errno| self.error(errno))?;
+        self.length += line.len();
         self.apply(record);
         Ok(())
     }
@@ -461,7 +481,7 @@ impl Ledger {
             }
         }
         self.store.replace(text.as_bytes()).map_err(|errno| self.error(errno))?;
-        self.torn = false;
+        (self.torn, self.length) = (false, text.len());
         Ok(())
     }
 

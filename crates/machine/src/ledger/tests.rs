@@ -72,6 +72,25 @@ fn entries_survive_a_reload_and_are_undone_in_three_ways() {
 }
 
 #[test]
+fn what_stays_for_long_keeps_the_file_short() {
+    let store = MemoryLedger::default();
+    let mut files: BTreeMap<_, _> = ["/etc/a", "/etc/b"].map(|p| (p.to_owned(), "0".to_owned())).into();
+    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
+    let stays = set(&mut ledger, &mut files, &turn("/etc/a", "0", "1", Hold::Set));
+    let mut longest = 0;
+    for _ in 0..1000 {
+        let held = set(&mut ledger, &mut files, &turn("/etc/b", "0", "1", Hold::Held));
+        longest = longest.max(store.bytes.borrow().len());
+        assert_eq!(undo(&mut ledger, &mut files, held, false), Undone::Undone);
+    }
+    assert!(longest < LONGEST_BYTES + 2048, "{longest} bytes");
+    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
+    assert_eq!(ledger.open().iter().map(|entry| entry.id).collect::<Vec<_>>(), [stays]);
+    assert_eq!(undo(&mut ledger, &mut files, stays, false), Undone::Undone);
+    assert_eq!((files["/etc/a"].as_str(), store.bytes.borrow().len()), ("0", 0));
+}
+
+#[test]
 fn a_reboot_forgets_sysfs_but_not_files() {
     let store = MemoryLedger::default();
     let mut files: BTreeMap<_, _> = ["/sys/a", "/etc/b"].map(|p| (p.to_owned(), "0".to_owned())).into();
