@@ -177,11 +177,6 @@ impl LoadVariant {
                 LoadKnob::Command => variant.command = Some(value),
                 LoadKnob::Env(name) => variant.env.push((checked("an environment variable", name)?, value)),
                 LoadKnob::Parameter(name) => variant.parameters.push((checked("a parameter", name)?, value)),
-                LoadKnob::Daemon if value.trim().is_empty() => {
-                    return Err(format!(
-                        "{knob} has no command; write none or a command, e.g. 'powerband pace cpuspeed'"
-                    ));
-                }
                 LoadKnob::Daemon => variant.daemon = Some(value).filter(|value| value != NO_DAEMON),
                 LoadKnob::Background => {
                     let background = Background::parse(&value)?;
@@ -256,7 +251,6 @@ mod tests {
             ("env.1A=1", "environment variable"),
             ("command@cpu0=x", "sites"),
             ("far/daemon=x", "this side of the link"),
-            ("daemon=' '", "has no command"),
         ] {
             let error = LoadVariant::of(&Setting::parse(text).unwrap()).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");
