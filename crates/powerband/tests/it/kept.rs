@@ -66,7 +66,7 @@ echo x >>/etc/default/cpufrequtils
 fn the_setting_of_an_experiment_is_kept() {
     let body = r#"
 "$P" keep || echo code $?
-"$P" try governor=performance,powersave --reference governor=performance -q --blocks 8 --metric real_s -- sh -c 'sleep 0.0$(($(grep -c powersave /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor) == 1 ? 2 : 5))'
+"$P" try governor=performance,powersave --reference governor=performance -q --blocks 8 --metric real_s -- sh -c 'sleep 0.$(($(grep -c powersave /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor) == 1 ? 1 : 4))'
 "$P" keep last
 head -4 /etc/powerband/kept.toml; grep -h ^# /etc/systemd/system/powerband-check.service
 "$P" unkeep; same
