@@ -50,5 +50,5 @@ fn is_cut(mut desk: Desk) {
         }
     }
     desk.sh("umount /etc; rm -r /var/lib/etc; sync");
-    println!("{old} times the old files, {new} times the new ones");
+    eprintln!("{old} times the old files, {new} times the new ones");
 }
