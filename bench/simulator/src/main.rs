@@ -1,4 +1,4 @@
-//! How many events a second the whole model handles on one core, beside what a bare event queue could do.
+//! How many events a second the whole model handles on one core, compared with a bare event queue.
 //!
 //! `bench-simulator [--json] [--seconds VIRTUAL]`: one run of two machines under ondemand with sleepers, spinners, a group
 //! with a quota and a stream between them; then a queue alone with as many events planned; both in this process. That queue

@@ -9,7 +9,7 @@ mod place;
 
 use std::collections::BTreeMap;
 
-use powerband_knob::{Planned, Selection, resolve_here};
+use powerband_knob::{Planned, Selection, resolve, resolve_here};
 use powerband_machine::{Action, EntryId, Hold, KEPT, Look, OpenEntry, Turn};
 
 pub use check::{Checked, check};
@@ -45,8 +45,6 @@ pub struct Keeping {
     pub folders: Vec<String>,
     /// What is kept, and where.
     pub manifest: Manifest,
-    /// What a person should know.
-    pub notes: Vec<String>,
 }
 
 /// One file before and after.
@@ -115,6 +113,8 @@ pub fn keep(
     let before = kept.settings.iter().filter(|it| !newly.contains(&(it.knob.clone(), it.site.clone())));
     let mut all: Vec<Want> = before.map(Want::kept).collect();
     all.append(&mut wanted);
+    // In the order of setting, a knob's sites together: a tunable is there only under its governor.
+    all.sort_by_key(|want| (resolve(&want.knob).ok().map(|named| named.knob.about().phase), want.knob.clone()));
     // As the machine was before anything was kept: what is kept is decided anew, together.
     let originals = originals(open);
     let mut overlay = Overlay::new(machine, originals.clone());

@@ -126,6 +126,13 @@ fn a_second_setting_joins_the_first_and_nothing_is_left_of_what_it_replaces() {
             && moved.contains(&("policy0", "powerband-keep.service"))
     );
     assert!(tree.text("/etc/default/cpufrequtils").starts_with("# mine\nGOVERNOR=\"powersave\"\n"));
+    let writes = |site: &str| tree.text(UNIT).matches(&format!("/{site}/scaling_governor")).count();
+    assert_eq!(
+        (writes("policy0"), writes("policy2"), keeping.manifest.settings.len()),
+        (1, 1, 4),
+        "{}",
+        tree.text(UNIT)
+    );
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn keeping(from: &Files, to: &Files) -> Keeping {
     let change =
         |path: &&'static str| FileChange { path: (*path).to_owned(), before: text(from, path), after: text(to, path) };
     let files = from.keys().map(change).filter(|change| change.before != change.after).collect();
-    Keeping { files, folders: vec!["/etc/powerband".into()], manifest: Manifest::default(), notes: Vec::new() }
+    Keeping { files, folders: vec!["/etc/powerband".into()], manifest: Manifest::default() }
 }
 
 fn near(world: &mut SimWorld) -> &mut dyn Machine {
