@@ -102,7 +102,7 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
     }
     let mut lines = std::mem::take(&mut told.lines);
     lines.extend(machines.iter().flat_map(|(side, keeping)| lines_of(*side, &keeping.manifest)));
-    if args.until_confirmed {
+    if machines.iter().any(|(_, keeping)| keeping.manifest.until_confirmed) {
         lines.push("at the second boot it is removed, unless you type `powerband confirm` before".to_owned());
     }
     lines.push("compare with `powerband check`; remove with `powerband unkeep`".to_owned());
@@ -165,11 +165,12 @@ fn keeping(machine: &mut dyn Machine, shared: &Shared, asked: &Asked, side: Side
     let part = powerband_knob::for_side(&asked.setting, side);
     let planned: Vec<Planned> = plan(&part, machine, &rig::selection(shared)?)?.planned(machine)?;
     let open = machine.open_entries();
-    let origin = if side == Side::Near {
-        asked.origin.clone()
-    } else {
-        Origin { program: String::new(), ..asked.origin.clone() }
-    };
+    let mut origin = asked.origin.clone();
+    // What waits to be confirmed goes on waiting, with what joins it.
+    origin.until_confirmed |= Manifest::read(machine).map_err(KeepError::from)?.until_confirmed;
+    if side != Side::Near {
+        origin.program.clear();
+    }
     Ok(powerband_persist::keep(machine, &open, &planned, &origin)?)
 }
 

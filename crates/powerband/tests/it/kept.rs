@@ -37,6 +37,11 @@ echo x >>/etc/default/cpufrequtils
 "$P" unkeep || echo code $?
 "$P" unkeep --force; same
 "$P" check
+"$P" keep governor=powersave --until-confirmed | tail -2
+"$P" keep max_freq=1200MHz | tail -2
+grep -c ^until_confirmed /etc/powerband/kept.toml
+"$P" confirm; grep -c ^until_confirmed /etc/powerband/kept.toml || true
+"$P" unkeep; same
 "$P" undo --all
 "#;
     let Some(ran) = with_etc(body) else { return };
@@ -54,6 +59,8 @@ echo x >>/etc/default/cpufrequtils
             "/etc/default/cpufrequtils was changed since it was written\n",
             "code 1\nremoved or restored: ",
             "same\nnothing is kept; ",
+            "unless you type `powerband confirm` before\ncompare with `powerband check`; remove with `powerband unkeep`\n1\nconfirmed: ",
+            "`powerband unkeep`\n0\nremoved or restored: ",
         ],
     );
     holds(
