@@ -62,12 +62,24 @@ pub fn address_towards(other: &str) -> Option<String> {
 /// # Errors
 /// When the kernel has none to give.
 pub fn random_seed() -> std::io::Result<u32> {
-    let mut bytes = [0; 4];
+    random_bytes().map(u32::from_ne_bytes)
+}
+
+/// A key that nobody else draws: 128 bits of the operating system's randomness as hexadecimal digits.
+///
+/// # Errors
+/// When the kernel has none to give.
+pub fn random_key() -> std::io::Result<String> {
+    random_bytes().map(|bytes| format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
+
+fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
     let mut filled = 0;
-    while filled < bytes.len() {
+    while filled < N {
         filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
     }
-    Ok(u32::from_ne_bytes(bytes))
+    Ok(bytes)
 }
 
 /// Identity of this boot; empty where it is hidden, as in some containers: then every boot looks the same.

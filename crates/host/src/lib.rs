@@ -68,8 +68,8 @@ pub use caller::{Caller, command_uid, end_with_sudo, own_uid, with_rights_for};
 pub use carried::Carried;
 pub use confirmation::{ConfirmError, Confirmation, confirm};
 pub use facts::{
-    ObserverUsage, address_towards, boot_id, hostname, machine_name, observer_usage, own_place, random_seed,
-    state_folder, store_folder, unix_time_ms, unix_time_s,
+    ObserverUsage, address_towards, boot_id, hostname, machine_name, observer_usage, own_place, random_key,
+    random_seed, state_folder, store_folder, unix_time_ms, unix_time_s,
 };
 pub use files::user_name;
 pub use guardian::{Takeover, stand_guard};

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Calibration, Change, CommandKnob, CommandMeter, Cool, CpuList, Fact, Hooks, MeterChoice, Metric, Outcome,
-    Recording, Requirement, RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
+    Calibration, Change, CommandKnob, CommandMeter, Cool, CpuList, Fact, FleetTask, Hooks, MeterChoice, Metric,
+    Outcome, Recording, Requirement, RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
 };
 
 /// Version of the journal's shape; raised when a reader of the old one would misread the new.
@@ -21,6 +21,13 @@ pub struct ExperimentHeader {
     pub journal_version: u32,
     /// Number in the store.
     pub id: i64,
+    /// A key that no other experiment has, 32 hexadecimal digits: by it a store recognises one that came from another store.
+    /// Older versions wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// What it is of a fleet, where `fleet run` started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetTask>,
     /// When it began, Unix seconds.
     pub started_unix_s: u64,
     /// Where: host name.

@@ -10,6 +10,7 @@ mod cool;
 mod cpulist;
 mod event;
 mod fact;
+mod fleet;
 mod hint;
 mod hooks;
 mod invocation;
@@ -39,6 +40,7 @@ pub use event::{
     Owner, PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
 };
 pub use fact::{Change, Fact};
+pub use fleet::FleetTask;
 pub use hint::{ErrorClass, Hint};
 pub use hooks::Hooks;
 pub use invocation::Invocation;

@@ -9,6 +9,8 @@ pub(crate) fn header(command_line: &[String]) -> ExperimentHeader {
     ExperimentHeader {
         journal_version: JOURNAL_VERSION,
         id: 0,
+        run: powerband_host::random_key().ok(),
+        fleet: None,
         started_unix_s: powerband_host::unix_time_s(),
         host: powerband_host::hostname(),
         powerband: env!("CARGO_PKG_VERSION").into(),

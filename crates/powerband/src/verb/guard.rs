@@ -212,11 +212,21 @@ impl<'a> Guarding<'a> {
     }
 
     /// One round of it.
-    fn answer(&mut self, machine: &mut dyn Machine, changes: Vec<KnobChange>, now_ns: u64) -> Result<bool, Failure> {
-        let news: Vec<News> =
-            changes.into_iter().map(|change| recognise(change, self.holder.as_ref(), self.shared, machine)).collect();
+    fn answer(
+        &mut self,
+        machine: &mut dyn Machine,
+        mut changes: Vec<KnobChange>,
+        now_ns: u64,
+    ) -> Result<bool, Failure> {
         self.checks = self.wanted.check(machine);
         self.held.see(&self.checks);
+        let is_new = |(knob, site): Place| !changes.iter().any(|it| it.knob == knob && it.site == site);
+        if self.held.wrong(&self.checks).into_iter().any(is_new) {
+            // Written since the changes were read: who wrote is known before it is set again.
+            changes.extend(self.watch.look(machine));
+        }
+        let news: Vec<News> =
+            changes.into_iter().map(|change| recognise(change, self.holder.as_ref(), self.shared, machine)).collect();
         self.leave_to_powerband(&news);
         let mut done = BTreeMap::new();
         let mut set = Applied::default();

@@ -10,6 +10,8 @@ pub(crate) fn header() -> ExperimentHeader {
     ExperimentHeader {
         journal_version: 1,
         id: 12,
+        run: None,
+        fleet: None,
         started_unix_s: 1_795_240_200,
         host: "bench".into(),
         powerband: "0.1.0".into(),

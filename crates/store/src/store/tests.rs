@@ -12,6 +12,8 @@ fn header() -> ExperimentHeader {
     ExperimentHeader {
         journal_version: 1,
         id: 0,
+        run: None,
+        fleet: None,
         started_unix_s: 1_800_000_000,
         host: "bench".into(),
         powerband: "0.0.0".into(),

@@ -19,6 +19,8 @@ fn header() -> ExperimentHeader {
     ExperimentHeader {
         journal_version: 1,
         id: 0,
+        run: None,
+        fleet: None,
         started_unix_s: 1,
         host: "bench".into(),
         powerband: "0.0.0".into(),
