@@ -108,7 +108,7 @@ pub fn keep(
     origin: &Origin,
 ) -> Result<Keeping, KeepError> {
     let kept = Manifest::read(machine)?;
-    let mut wanted = planned.iter().map(Want::of).collect::<Result<Vec<Want>, KeepError>>()?;
+    let mut wanted = planned.iter().map(|it| Want::of(it, origin)).collect::<Result<Vec<Want>, KeepError>>()?;
     let newly: Vec<(String, String)> = wanted.iter().map(|want| (want.knob.clone(), want.site.clone())).collect();
     let before = kept.settings.iter().filter(|it| !newly.contains(&(it.knob.clone(), it.site.clone())));
     let mut all: Vec<Want> = before.map(Want::kept).collect();

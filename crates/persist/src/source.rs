@@ -30,6 +30,7 @@ mod units;
 use crate::finding::Phase;
 use crate::scene::Scene;
 
+pub(crate) use command_line::option_of as boot_option_of;
 pub(crate) use cpupower::CONFIGS as CPUPOWER_CONFIGS;
 pub(crate) use link::{file_of as link_file_of, option_of as link_option_of};
 

@@ -1,7 +1,7 @@
 //! What to type to have a setting on the machines of an experiment, and to restore them.
 use powerband_record::{SearchEnd, Setting};
 
-use crate::words::quoted;
+use crate::words::{named_store, quoted};
 use crate::{Model, Search};
 
 /// Knobs that end with their holder: `with` turns them, `set` cannot.
@@ -48,6 +48,12 @@ fn of_machines(turns: &str) -> String {
 pub(crate) fn taken_back(model: &Model, typed: &str) -> Option<String> {
     let sets = typed.contains(" set ");
     sets.then(|| undo(model))
+}
+
+/// What is typed to keep what an experiment recommends over reboots; `None` where its machine is simulated, and has none.
+pub(crate) fn kept(model: &Model) -> Option<String> {
+    let header = model.header.as_ref().filter(|_| !model.is_simulated())?;
+    Some(format!("powerband{}{} keep {}", named_store(&header.command_line), machines(model), header.id))
 }
 
 /// What is typed to restore whatever an experiment left changed.

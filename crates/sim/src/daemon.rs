@@ -1,5 +1,5 @@
 //! The daemon cpuspeed on a simulated machine: when its groups look, what they see, and how they walk.
-use powerband_cpuspeed::{Group, Sums, Walker, discover, within};
+use powerband_cpuspeed::{Group, Options, Sums, Walker, discover, within};
 use powerband_machine::Errno;
 
 use crate::board::{Board, Event};
@@ -42,29 +42,41 @@ impl Board {
     /// ENODEV where the machine has none; EINVAL when a policy is not under `userspace`, so that it could set nothing.
     pub(crate) fn set_daemon(&mut self, on: bool) -> Result<(), Errno> {
         let options = self.profile.cpuspeed.ok_or(Errno::ENODEV)?;
-        if on == self.daemon.runs() {
-            return Ok(());
+        match on {
+            true if !self.daemon.runs() => self.start_daemon(options),
+            true => Ok(()),
+            false => {
+                self.stop_daemon();
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends it, where it runs.
+    pub(crate) fn stop_daemon(&mut self) {
+        self.daemon.stamp = self.daemon.stamp.wrapping_add(1);
+        for process in std::mem::take(&mut self.daemon.processes) {
+            self.set_speed(process.cpus.first().copied().unwrap_or(0), process.found_khz);
+        }
+    }
+
+    /// Starts it with options of its own.
+    ///
+    /// # Errors
+    /// EINVAL when a policy is not under `userspace`, or the options leave it no clock.
+    pub(crate) fn start_daemon(&mut self, options: Options) -> Result<(), Errno> {
+        let mut processes = Vec::new();
+        for cpus in self.groups_of_cpus() {
+            let first = cpus.first().copied().unwrap_or(0);
+            let steps_khz = within(&self.steps_khz(&cpus), options.min_khz, options.max_khz);
+            if self.cpufreq.governor(first) != Some(Governor::Userspace) || steps_khz.is_empty() {
+                return Err(Errno::EINVAL);
+            }
+            let group = Group::new(options, steps_khz, self.sums(&cpus));
+            processes.push(Process { found_khz: self.cpufreq.khz(first), cpus, walker: Walker::new(group) });
         }
         self.daemon.stamp = self.daemon.stamp.wrapping_add(1);
-        if !on {
-            for process in std::mem::take(&mut self.daemon.processes) {
-                self.set_speed(process.cpus.first().copied().unwrap_or(0), process.found_khz);
-            }
-            return Ok(());
-        }
-        let groups: Vec<Vec<u32>> = self.groups_of_cpus();
-        if groups
-            .iter()
-            .any(|cpus| cpus.first().and_then(|&cpu| self.cpufreq.governor(cpu)) != Some(Governor::Userspace))
-        {
-            return Err(Errno::EINVAL);
-        }
-        for cpus in groups {
-            let steps_khz = within(&self.steps_khz(&cpus), options.min_khz, options.max_khz);
-            let group = Group::new(options, steps_khz, self.sums(&cpus));
-            let found_khz = cpus.first().map_or(0, |&cpu| self.cpufreq.khz(cpu));
-            self.daemon.processes.push(Process { cpus, found_khz, walker: Walker::new(group) });
-        }
+        self.daemon.processes = processes;
         for place in 0..self.daemon.processes.len() {
             self.wake_daemon(place);
         }
@@ -72,7 +84,7 @@ impl Board {
     }
 
     /// The CPUs in service of each policy that has any.
-    fn groups_of_cpus(&self) -> Vec<Vec<u32>> {
+    pub(crate) fn groups_of_cpus(&self) -> Vec<Vec<u32>> {
         let online = |cpu: &u32| self.cpus.get(*cpu as usize).is_some_and(|cpu| cpu.online);
         let policies = self.profile.cpufreq.policies.iter();
         let groups = policies.map(|policy| policy.cpus.iter().copied().filter(online).collect::<Vec<u32>>());

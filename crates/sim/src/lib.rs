@@ -19,6 +19,7 @@ mod meters;
 mod network;
 mod nic;
 mod noise;
+mod pace;
 mod play;
 mod power;
 mod process;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::board::{Board, Event};
 use crate::network::{Datagrams, KERNEL, Ping, Receive, Send};
 use crate::noise::Factors;
+use crate::pace::{self, Pace};
 use crate::play::Play;
 use crate::profile::Profile;
 use crate::ranks::Ranks;
@@ -34,6 +35,7 @@ pub(crate) enum Body {
     Sleeper(Box<Sleeper>),
     Orders(Box<Orders>),
     Shop(Box<Shop>),
+    Pace(Pace),
     Gone,
 }
 
@@ -106,8 +108,9 @@ impl Profile {
     pub fn models(&self, work: &Work) -> Result<(), SpawnError> {
         let name = format!("sim:{}", self.name);
         match work {
+            Work::Command { argv, demand: None, .. } if pace::options(argv).is_some() => Ok(()),
             Work::Command { argv, demand: None, .. } if argv.first().is_some_and(|program| !program.is_empty()) => {
-                Err(not_modelled(&name, format!("'{}'", argv[0]), STATE_DEMAND))
+                Err(not_modelled(&name, format!("'{}'", pace::line_of(argv)), STATE_DEMAND))
             }
             Work::Command { invocation, .. } => match beyond_the_model(invocation) {
                 Some(what) => Err(not_modelled(&name, what, LEAVE_OUT)),
@@ -151,6 +154,9 @@ impl Board {
                 let Some(program) = argv.first().filter(|program| !program.is_empty()) else {
                     return Err(SpawnError::NotFound(String::new()));
                 };
+                if let (None, Some(options)) = (demand, pace::options(argv)) {
+                    return self.spawn_pace(options);
+                }
                 let demand = demand
                     .as_ref()
                     .ok_or_else(|| not_modelled(&self.identity.name, format!("'{program}'"), STATE_DEMAND))?;
@@ -200,6 +206,13 @@ impl Board {
         self.start(index, task, &job.work);
         self.follow_cpufreq();
         Ok(id)
+    }
+
+    /// A daemon, which has no task of its own: it takes no CPU time.
+    fn spawn_pace(&mut self, options: powerband_cpuspeed::Options) -> Result<ProcessId, SpawnError> {
+        let pace = self.begin_pace(options)?;
+        self.follow_cpufreq();
+        Ok(self.enter(Body::Pace(pace)).1)
     }
 
     /// An order system or a shop, where serving is modelled.
@@ -316,7 +329,7 @@ impl Board {
             Body::Sleeper(_) => self.wake_timer(process),
             Body::Orders(_) => self.orders_timer(process),
             Body::Shop(_) => self.shop_timer(process),
-            Body::Receive(_) | Body::Send(_) | Body::Gone => {}
+            Body::Receive(_) | Body::Send(_) | Body::Pace(_) | Body::Gone => {}
         }
         self.timer_was_on(cpu);
     }
@@ -336,7 +349,7 @@ impl Board {
             Body::Sleeper(_) => self.looked(process),
             Body::Orders(_) => self.batch_done(process, task),
             Body::Shop(_) => self.request_done(process, task),
-            Body::Idle | Body::Counter(_) | Body::Play(_) | Body::Gone => {}
+            Body::Idle | Body::Counter(_) | Body::Play(_) | Body::Pace(_) | Body::Gone => {}
         }
     }
 
@@ -360,6 +373,11 @@ impl Board {
 
     /// Ends a process.
     pub(crate) fn exit(&mut self, process: u32, status: ExitStatus, report: Option<Value>, stderr: String) {
+        if matches!(self.process(process).body, Body::Pace(_))
+            && let Body::Pace(pace) = std::mem::replace(&mut self.process(process).body, Body::Gone)
+        {
+            self.end_pace(&pace);
+        }
         if let Some(task) = self.process(process).task.take() {
             self.retire(task);
         }

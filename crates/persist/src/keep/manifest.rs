@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Origin;
 use super::place::Want;
+use crate::source::boot_option_of;
 
 /// Where it lies.
 pub const MANIFEST: &str = "/etc/powerband/kept.toml";
@@ -49,8 +50,21 @@ pub struct KeptSetting {
     pub value: String,
     /// Who sets it at boot: `TuneD`, `TLP and cpufrequtils`, …
     pub by: String,
+    /// Number of the experiment that it is the result of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<i64>,
     /// What is written to set it: a file and its text, or the parameter of a network device.
     pub set: Set,
+}
+
+impl KeptSetting {
+    /// The option of the kernel command line that would set it from the start of the kernel, where there is one. powerband edits no
+    /// boot loader's configuration.
+    #[must_use]
+    pub fn boot_option(&self) -> Option<String> {
+        let Set::Write { path, text } = &self.set else { return None };
+        boot_option_of(path, self.knob == "cpufreq.governor", text)
+    }
 }
 
 /// What sets a knob at a site.

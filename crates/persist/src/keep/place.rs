@@ -1,6 +1,7 @@
 //! Where settings can be kept, one place a file, in the order in which they are tried: first who sets such a knob on this machine
 //! anyway, then the lists read at boot, last a unit of our own.
 mod checks;
+mod connections;
 mod cpufrequtils;
 mod cpupower;
 mod cpuspeed;
@@ -52,12 +53,13 @@ const fn list(who: &'static str, write: Write) -> Place {
 }
 
 /// All of them.
-pub(super) static PLACES: [Place; 9] = [
+pub(super) static PLACES: [Place; 10] = [
     owner("TuneD", tuned::write),
     owner("TLP", tlp::write),
     owner("cpuspeed", cpuspeed::write),
     owner("cpupower.service", cpupower::write),
     owner("cpufrequtils", cpufrequtils::write),
+    owner("NetworkManager", connections::write),
     list("sysctl.d", sysctl::write),
     list("udev (a .link file)", link::write),
     list("udev", udev::write),
@@ -73,12 +75,14 @@ pub(super) struct Want {
     pub(super) site: String,
     /// As it is typed.
     pub(super) value: String,
+    /// Number of the experiment that it is the result of.
+    pub(super) experiment: Option<i64>,
     /// What sets it.
     pub(super) set: Set,
 }
 
 impl Want {
-    pub(super) fn of(planned: &Planned) -> Result<Want, KeepError> {
+    pub(super) fn of(planned: &Planned, origin: &Origin) -> Result<Want, KeepError> {
         let unfit = |why: &str| KeepError::Unfit { knob: planned.named.name.clone(), why: why.to_owned() };
         if let Some(why) = planned.named.knob.only_held() {
             return Err(unfit(why));
@@ -92,18 +96,18 @@ impl Want {
             _ => return Err(unfit("it is set by a program, and powerband cannot know what that needs at boot")),
         };
         let (knob, site) = (planned.named.name.clone(), planned.site.name.clone());
-        Ok(Want { knob, site, value: planned.asked.typed(), set })
+        Ok(Want { knob, site, value: planned.asked.typed(), experiment: origin.experiment, set })
     }
 
     /// One that is kept already.
     pub(super) fn kept(setting: &KeptSetting) -> Want {
-        let KeptSetting { knob, site, value, set, .. } = setting.clone();
-        Want { knob, site, value, set }
+        let KeptSetting { knob, site, value, experiment, set, .. } = setting.clone();
+        Want { knob, site, value, experiment, set }
     }
 
     pub(super) fn setting(&self, by: &str) -> KeptSetting {
-        let Want { knob, site, value, set } = self.clone();
-        KeptSetting { knob, site, value, by: by.to_owned(), set }
+        let Want { knob, site, value, experiment, set } = self.clone();
+        KeptSetting { knob, site, value, by: by.to_owned(), experiment, set }
     }
 
     /// The file that is written, where one is.
@@ -139,6 +143,10 @@ fn is_on(machine: &mut Overlay<'_>, name: &str) -> bool {
 
 fn has_systemd(machine: &mut Overlay<'_>) -> bool {
     Services::of(machine).has_systemd()
+}
+
+fn has_udev(machine: &mut Overlay<'_>) -> bool {
+    ["/lib/udev/rules.d", "/usr/lib/udev/rules.d"].iter().any(|folder| machine.list(folder).is_ok())
 }
 
 /// The one value of a knob at all the sites it has; `None` where sites differ or only some are meant.

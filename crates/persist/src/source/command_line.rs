@@ -51,6 +51,19 @@ fn file_of(name: &str) -> String {
     name.split_once('.').map_or_else(String::new, |(module, name)| parameter(module, name))
 }
 
+/// The option that would set a file from the start of the kernel, whose text is all policies' governor where `is_governor`.
+pub(crate) fn option_of(path: &str, is_governor: bool, text: &str) -> Option<String> {
+    if is_governor {
+        return Some(format!("cpufreq.default_governor={text}"));
+    }
+    let listed = FILES.iter().find(|(_, file)| *file == path).map(|(option, _)| (*option).to_owned());
+    let name = listed.or_else(|| {
+        let (module, name) = path.strip_prefix("/sys/module/")?.split_once("/parameters/")?;
+        Some(format!("{module}.{name}"))
+    })?;
+    Some(format!("{name}={text}"))
+}
+
 /// The file of a module's parameter.
 pub(super) fn parameter(module: &str, name: &str) -> String {
     format!("/sys/module/{}/parameters/{name}", module.replace('-', "_"))

@@ -1,7 +1,7 @@
 //! Connections of NetworkManager that set coalescing.
 use crate::finding::{Finding, Standing};
 use crate::keys::keys;
-use crate::scene::Scene;
+use crate::scene::{Scene, of_service};
 
 const FOLDERS: [&str; 3] = [
     "/etc/NetworkManager/system-connections",
@@ -11,18 +11,22 @@ const FOLDERS: [&str; 3] = [
 
 pub(super) fn look(scene: &mut Scene<'_>) {
     let Some(wanted) = scene.target.parameter().map(|parameter| format!("coalesce-{parameter}")) else { return };
+    let service = scene.service("NetworkManager");
     for folder in FOLDERS {
         for path in scene.files(folder, "") {
             let Some(text) = scene.text(&path) else { continue };
             let keys = keys(&text);
             let device = keys.iter().rfind(|key| key.section == "connection" && key.name == "interface-name");
             let Some(key) = keys.iter().rfind(|key| key.section == "ethtool" && key.name == wanted) else { continue };
-            let mut finding = Finding::new("NetworkManager", path.clone()).line(key.line, &key.text);
+            let mut finding =
+                Finding { path: path.clone(), ..of_service("NetworkManager", &service) }.line(key.line, &key.text);
             let sites = match device {
                 Some(device) => scene.target.at_device(&device.value),
                 None => {
-                    let why = "the connection names no device".to_owned();
-                    finding = finding.standing(Standing::Unsure { why });
+                    if finding.standing == Standing::Acts {
+                        let why = "the connection names no device".to_owned();
+                        finding = finding.standing(Standing::Unsure { why });
+                    }
                     scene.target.everywhere()
                 }
             };

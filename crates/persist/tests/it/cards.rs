@@ -67,7 +67,7 @@ fn the_network_sets_it_when_it_comes_up() {
             "[connection]\ninterface-name=eth0\n[ethtool]\ncoalesce-rx-usecs=50\n",
         ),
     ] {
-        let mut tree = cards(50).file(path, text);
+        let mut tree = cards(50).file(path, text).systemd(&["+NetworkManager"]);
         let why = tree.why("rx-usecs@eth0");
         assert!(
             at(&why, path).explains && why.sentence.ends_with("sets 50; it reads 50 now"),

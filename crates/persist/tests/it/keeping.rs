@@ -217,3 +217,35 @@ fn who_changed_it_is_named_with_file_and_line() {
     let mut edited = tree.file(UNIT, "[Unit]\n");
     assert_eq!(edited.checked().1, [format!("{UNIT} was changed since it was written")]);
 }
+
+#[test]
+fn a_connection_of_network_manager_keeps_the_card_it_names() {
+    let path = "/etc/NetworkManager/system-connections/a.nmconnection";
+    let tree = |services: &[&str]| {
+        empty()
+            .file("/proc/cmdline", "quiet\n")
+            .file("/proc/net/dev", "a|b\nc|d\n eth0: 0\n")
+            .file("/usr/lib/systemd/network/99-default.link", "[Match]\nOriginalName=*\n")
+            .file("coalesce:eth0", "rx-usecs 30\n")
+            .file("coalesce:eth0/rx-usecs", "30\n")
+            .file("/sys/class/net/eth0/address", "02:00:00:00:00:01\n")
+            .file("/sys/class/net/eth0/device/uevent", "DRIVER=e1000e\n")
+            .file(path, "[connection]\ninterface-name=eth0\n[ethtool]\ncoalesce-rx-usecs=5\n[ipv4]\nmethod=auto\n")
+            .systemd(services)
+    };
+    let mut on = tree(&["+NetworkManager"]);
+    assert_eq!(by(&mut on, "rx-usecs=30"), "NetworkManager");
+    on.kept("rx-usecs=30");
+    assert!(on.text(path).contains("\n[ethtool]\ncoalesce-rx-usecs=30\n[ipv4]\n"), "{}", on.text(path));
+    // A connection that nothing brings up keeps nothing.
+    assert_eq!(by(&mut tree(&[]), "rx-usecs=30"), "udev (a .link file)");
+}
+
+#[test]
+fn the_kernels_command_line_is_named_where_it_would_do() {
+    let mut tree = machine(&[]);
+    let manifest = tree.keeping("governor=performance").unwrap().manifest;
+    assert_eq!(manifest.settings[0].boot_option().unwrap(), "cpufreq.default_governor=performance");
+    let mut tree = machine(&[]).file("/proc/sys/vm/swappiness", "60\n").file("/etc/sysctl.d/x.conf", "");
+    assert_eq!(tree.keeping("sysctl.vm.swappiness=60").unwrap().manifest.settings[0].boot_option(), None);
+}

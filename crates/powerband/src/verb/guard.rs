@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use powerband_host::Holder;
 use powerband_knob::{Applied, Reached};
 use powerband_machine::{DEVICES, Look, Machine, StopSignal, Wake, World};
-use powerband_persist::{Configured, KnobChange, KnobWatch, Why, why};
+use powerband_persist::{Configured, KeepError, KnobChange, KnobWatch, Manifest, Why, why};
 use powerband_record::{KnobRef, Side, Writer};
 
 use self::hold::{Again, Held};
@@ -50,11 +50,27 @@ pub(crate) fn run(shared: &Shared, args: &Guard) -> Answer {
         return once(shared, args, &wanted, machine);
     }
     let folder = powerband_rig::lock_folder(&names)?;
-    let mut guarding = Guarding::begin(shared, args, wanted, folder, machine)?;
+    let mut kept = Manifest::read(machine).map_err(KeepError::from)?;
+    let mut guarding = Guarding::begin(shared, args, wanted, folder.clone(), machine)?;
     let mut stop = None;
     loop {
         let now_ns = rig.world().now_ns();
         let read = guarding.look(rig.machine(Side::Near)?, now_ns)?;
+        let machine = rig.machine(Side::Near)?;
+        // A damaged list is one that somebody is at work on: what was read before counts.
+        let now_kept = Manifest::read(machine).ok().filter(|now| args.settings.is_empty() && *now != kept);
+        if let Some(now_kept) = now_kept {
+            kept = now_kept;
+            if kept.is_empty() {
+                output::note("nothing is kept any more, so there is nothing to guard");
+                stop = stop.or(Some(StopSignal::Terminate));
+            } else {
+                let wanted = Wanted::of(settings_to_guard(args, machine)?, rig::selection(shared)?, machine)?;
+                let tally = std::mem::take(&mut guarding.tally);
+                guarding = Guarding::begin(shared, args, wanted, folder.clone(), machine)?;
+                guarding.tally = tally;
+            }
+        }
         if stop.is_some() || !read {
             guarding.manager.tell("STOPPING=1");
             let lost = guarding.held.failed || !guarding.held.given_up.is_empty();
@@ -129,7 +145,8 @@ impl<'a> Guarding<'a> {
         folder: PathBuf,
         machine: &mut dyn Machine,
     ) -> Result<Guarding<'a>, Failure> {
-        let lock = args.hold.then(|| folder.join("lock").display().to_string());
+        // It is written when another powerband begins or ends; what is kept changes no other way.
+        let lock = (args.hold || args.settings.is_empty()).then(|| folder.join("lock").display().to_string());
         let also: Vec<String> = std::iter::once(DEVICES.to_owned()).chain(lock).collect();
         let watch = KnobWatch::of(machine, &wanted.knobs(), &wanted.narrow, &also);
         if let Some(why) = &watch.unseen {

@@ -2,9 +2,11 @@
 mod diff;
 mod unconfirmed;
 
+use std::collections::BTreeSet;
+
 use powerband_knob::{Applied, Planned, plan, restore};
 use powerband_machine::{EntryId, Errno, Machine};
-use powerband_persist::{KeepError, Keeping, Manifest, Origin, kept_entries};
+use powerband_persist::{KeepError, Keeping, KeptSetting, Manifest, Origin, kept_entries};
 use powerband_record::{Setting, Side};
 use powerband_report::advice;
 use schemars::JsonSchema;
@@ -219,11 +221,18 @@ fn lines_of(side: Side, manifest: &Manifest) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let there = rig::there(side);
     for setting in &manifest.settings {
-        let line =
-            format!("{there}kept over reboots: {}={}, set at boot by {}", setting.knob, setting.value, setting.by);
+        let of = setting.experiment.map(|id| format!(" (experiment {id})")).unwrap_or_default();
+        let (knob, value) = (&setting.knob, &setting.value);
+        let line = format!("{there}kept over reboots: {knob}={value}{of}, set at boot by {}", setting.by);
         if !lines.contains(&line) {
             lines.push(line);
         }
+    }
+    // Before anything that is started at boot has set it, the kernel's own default holds.
+    let options: BTreeSet<String> = manifest.settings.iter().filter_map(KeptSetting::boot_option).collect();
+    if !options.is_empty() {
+        let options = Vec::from_iter(options).join(" ");
+        lines.push(format!("{there}to have it from the start of the kernel, add to its command line: {options}"));
     }
     lines
 }

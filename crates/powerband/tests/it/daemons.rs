@@ -53,3 +53,19 @@ fn one_that_ends_by_itself_is_no_daemon() {
         ran.err
     );
 }
+
+#[test]
+fn pace_is_a_program_of_simulated_machines_too() {
+    let desk = Desk::new();
+    let compared = |daemon: &str| {
+        let daemon = format!("daemon=none,{daemon}");
+        let words =
+            ["try", "--machine", "sim:x3650", &daemon, "--load", "counter", "--for", "5s", "--runs", "2", "--json"];
+        desk.run(&words)
+    };
+    let ran = compared("powerband pace cpuspeed -i 10").ended(0);
+    let report = ran.report();
+    assert_eq!(report.settings[1].levels["daemon_cpu_s"].typical, Some(0.0), "{}", ran.out);
+    let refused = compared("tuned -d");
+    assert!(refused.err.contains("'tuned -d'") && refused.code != Some(0), "{}", refused.err);
+}

@@ -437,9 +437,13 @@ wait_for 'grep -q "Ctrl-C ends it" "$D.says"'; cat "$D.says"
 sh -c 'echo performance >/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor; exec sleep 1'
 wait_for 'grep -q "set again" "$D.guard"'
 "$P" check
-kill -TERM $W; wait $W; echo "guard ended $?"
-cat "$D.guard"
+"$P" keep governor=ondemand >/dev/null
+sh -c 'echo performance >/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor; exec sleep 1'
+wait_for 'grep -q "performance, .*ondemand\|ondemand → performance, by" "$D.guard"'
+wait_for '"$P" check'
 "$P" unkeep >/dev/null
+wait $W; echo "guard ended $?"
+cat "$D.guard" "$D.says"
 "#;
     let _alone = root().then(machine_alone);
     let Some(ran) = with_etc(body) else { return };
@@ -451,6 +455,8 @@ cat "$D.guard"
             "4 of 4 kept settings are in force\n",
             "guard ended 0\n",
             "cpufreq.governor@policy2: powersave → performance, by pid ",
+            "cpufreq.governor@policy1: ondemand → performance, by pid ",
+            "nothing is kept any more",
         ],
     );
 }

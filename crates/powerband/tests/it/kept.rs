@@ -51,7 +51,8 @@ grep -c ^until_confirmed /etc/powerband/kept.toml
         &[
             "--- /etc/default/cpufrequtils\n+++ /etc/default/cpufrequtils\n # mine\n-GOVERNOR=\"ondemand\"\n+GOVERNOR=\"powersave\"\n+ENABLE=\"true\"\n",
             "nothing was changed\nsame\n",
-            "kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
+            "kept over reboots: cpufreq.governor=powersave (experiment 1), set at boot by cpufrequtils\n",
+            "to have it from the start of the kernel, add to its command line: cpufreq.default_governor=powersave\n",
             "# mine\nGOVERNOR=\"powersave\"\nENABLE=\"true\"\nMAX_SPEED=\"1200000\"\n",
             "8 of 8 kept settings are in force\n",
             "cpufreq.governor at policy0: kept powersave, reads performance; ",
@@ -73,7 +74,7 @@ grep -c ^until_confirmed /etc/powerband/kept.toml
 fn the_setting_of_an_experiment_is_kept() {
     let body = r#"
 "$P" keep || echo code $?
-"$P" try governor=performance,powersave --reference governor=performance -q --blocks 8 --metric real_s -- sh -c 'sleep 0.$(($(grep -c powersave /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor) == 1 ? 1 : 4))'
+"$P" try governor=performance,powersave --reference governor=performance -q --blocks 8 --metric real_s -- sh -c 'sleep $((1 - $(grep -c powersave /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor))).2'
 "$P" keep last
 head -4 /etc/powerband/kept.toml; grep -h ^# /etc/systemd/system/powerband-check.service
 "$P" unkeep; same
@@ -84,7 +85,8 @@ head -4 /etc/powerband/kept.toml; grep -h ^# /etc/systemd/system/powerband-check
         &ran.out,
         &[
             "code 2\n",
-            "kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
+            "kept over reboots: cpufreq.governor=powersave (experiment 1), set at boot by cpufrequtils\n",
+            "to have it from the start of the kernel, add to its command line: cpufreq.default_governor=powersave\n",
             "experiment = 1\nverdict = \"",
             "# Experiment 1: governor=powersave: ",
             "same\n",

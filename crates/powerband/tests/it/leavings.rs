@@ -321,16 +321,18 @@ fn a_foreign_file_says_when_it_was_changed_and_whose_it_is() {
 }
 
 #[test]
-fn the_boot_unit_is_one_that_systemd_takes() {
-    let unit = text(&crate::desk::workspace().join("etc/powerband-undo.service"));
-    assert!(unit.contains("ExecStart=/usr/local/bin/powerband undo --left\n"));
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("powerband-undo.service");
-    fs::write(&path, unit.replace("/usr/local/bin/powerband", env!("CARGO_BIN_EXE_powerband"))).unwrap();
-    match Command::new("systemd-analyze").arg("verify").arg(&path).output() {
-        // systemd is not everywhere; where it is, it has no complaint.
-        Err(_) => eprintln!("skipped: there is no systemd-analyze"),
-        Ok(output) => assert!(output.status.success() && output.stderr.is_empty(), "{output:?}"),
+fn our_units_are_such_that_systemd_takes_them() {
+    for (name, call) in [("undo", "undo --left"), ("guard", "guard --hold")] {
+        let unit = text(&crate::desk::workspace().join(format!("etc/powerband-{name}.service")));
+        assert!(unit.contains(&format!("ExecStart=/usr/local/bin/powerband {call}\n")));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("powerband-{name}.service"));
+        fs::write(&path, unit.replace("/usr/local/bin/powerband", env!("CARGO_BIN_EXE_powerband"))).unwrap();
+        match Command::new("systemd-analyze").arg("verify").arg(&path).output() {
+            // systemd is not everywhere; where it is, it has no complaint.
+            Err(_) => eprintln!("skipped: there is no systemd-analyze"),
+            Ok(output) => assert!(output.status.success() && output.stderr.is_empty(), "{output:?}"),
+        }
     }
 }
 

@@ -180,3 +180,58 @@ fn speeds_in_the_table_bound_the_walk() {
     pass(&mut world, 6 * SECOND);
     assert_eq!(mhz(&mut world, &[0]), [2333]);
 }
+
+/// The program `powerband pace cpuspeed`, as `daemon=` starts it.
+fn pace(options: &str) -> powerband_machine::Job {
+    let line = format!("exec /usr/bin/powerband pace cpuspeed {options}");
+    let argv = ["sh", "-c", &line].map(str::to_owned).to_vec();
+    job(Work::Command { argv, demand: None, invocation: powerband_record::Invocation::default() })
+}
+
+#[test]
+fn pace_decides_as_the_daemon_and_restores_governors() {
+    let clocks = |paced: bool| {
+        let mut world = alone(eight());
+        userspace(&mut world, 8);
+        if paced {
+            (0..8).for_each(|cpu| governor(&mut world, cpu, "performance"));
+        }
+        let process = if paced {
+            Some(spawn(&mut world, Side::Near, &pace("")))
+        } else {
+            write(&mut world, DAEMON, "1").unwrap();
+            None
+        };
+        pass(&mut world, 5 * SECOND);
+        spawn(&mut world, Side::Near, &counter(7 * SECOND));
+        let mut seen = Vec::new();
+        for _ in 0..200 {
+            pass(&mut world, SECOND / 10);
+            seen.push(mhz(&mut world, &[0, 1, 4, 7]));
+        }
+        if let Some(process) = process {
+            world.machine(Side::Near).unwrap().end(process, false);
+            assert_eq!(read(&mut world, &cpufreq(3, "scaling_governor")), "performance\n");
+            assert_eq!(read(&mut world, DAEMON), "0\n");
+        }
+        seen
+    };
+    let (daemon, paced) = (clocks(false), clocks(true));
+    assert!(daemon.iter().any(|seen| seen[0] == 2000) && daemon.iter().any(|seen| seen.contains(&3000)));
+    assert_eq!(daemon, paced);
+}
+
+#[test]
+fn pace_has_options_and_other_programs_have_no_model() {
+    let mut world = alone(eight());
+    spawn(&mut world, Side::Near, &pace("-i 10 -p 5 50 -m 2300000 -M 2700000"));
+    assert_eq!(mhz(&mut world, &[0, 7]), [2667; 2]);
+    pass(&mut world, 3 * SECOND);
+    assert_eq!(mhz(&mut world, &[0, 7]), [2333; 2]);
+    let near = world.machine(Side::Near).unwrap();
+    assert!(near.spawn(&pace("")).is_err(), "one is enough");
+    for other in ["-i", "-p 101 0", "--config x"] {
+        let refused = near.spawn(&pace(other)).unwrap_err().to_string();
+        assert!(refused.contains("'/usr/bin/powerband pace cpuspeed "), "{refused}");
+    }
+}

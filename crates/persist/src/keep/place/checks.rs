@@ -1,10 +1,16 @@
-//! What has powerband itself run: `check` after each boot and each resume, and before everything else in a boot the end of what nobody
-//! has confirmed.
-use super::{Overlay, Texts, has_systemd, own};
+//! What has powerband itself run: `check` after each boot, each resume and when a CPU or a network card has come, and before everything
+//! else in a boot the end of what nobody has confirmed.
+use super::{Overlay, Texts, has_systemd, has_udev, own};
 use crate::keep::Origin;
 
 /// Where units of our own lie.
 const FOLDER: &str = "/etc/systemd/system";
+
+/// What has them checked when a device has come that settings may be kept for.
+const RULES: &str = "/etc/udev/rules.d/99-zz-powerband-check.rules";
+
+/// Such devices, with what the kernel says when they come.
+const COME: [(&str, &str); 3] = [("cpu", "add"), ("cpu", "online"), ("net", "add")];
 
 /// How long daemons that act late have, after the boot and after a resume, s.
 const WAITS_S: u32 = 20;
@@ -24,6 +30,13 @@ pub(in crate::keep) fn checking(machine: &mut Overlay<'_>, origin: &Origin) -> T
         origin.program
     );
     let mut texts = unit(origin, "powerband-check", &check, &TARGETS);
+    if has_udev(machine) {
+        let rule = |(subsystem, action): (&str, &str)| {
+            let start = "/bin/systemctl --no-block start powerband-check.service";
+            format!("ACTION==\"{action}\", SUBSYSTEM==\"{subsystem}\", RUN+=\"{start}\"\n")
+        };
+        texts.push((RULES.to_owned(), own(origin, &COME.map(rule).concat())));
+    }
     if origin.until_confirmed {
         // It has to be over before anything reads a file that it removes.
         let body = format!(

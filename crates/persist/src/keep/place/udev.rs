@@ -2,15 +2,14 @@
 //! their files appear with a driver that is loaded after the CPU has been announced.
 use powerband_machine::Look;
 
-use super::{Overlay, Texts, Want, own};
+use super::{Overlay, Texts, Want, has_udev, own};
 use crate::keep::Origin;
 use crate::keep::manifest::Set;
 
 const PATH: &str = "/etc/udev/rules.d/99-zz-powerband.rules";
 
 pub(super) fn write(machine: &mut Overlay<'_>, wants: &[Want], origin: &Origin) -> Option<Texts> {
-    let has_udev = ["/lib/udev/rules.d", "/usr/lib/udev/rules.d"].iter().any(|folder| machine.list(folder).is_ok());
-    if !has_udev {
+    if !has_udev(machine) {
         return None;
     }
     let rules = wants.iter().map(|want| match &want.set {

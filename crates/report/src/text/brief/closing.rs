@@ -217,7 +217,10 @@ fn wanted(model: &Model) -> Option<(String, String)> {
     if let Some((advice, command)) = advised.as_ref().and_then(|it| Some((it, it.typed.clone()?))) {
         let label = model.label(advice.setting);
         return Some(match typed::taken_back(model, &command) {
-            Some(undo) => (format!("apply {label} (undo: {undo}):"), command),
+            Some(undo) => {
+                let keep = typed::kept(model).map(|keep| format!("; over reboots: {keep}")).unwrap_or_default();
+                (format!("apply {label} (undo: {undo}{keep}):"), command)
+            }
             None => (format!("run a command with {label}:"), command),
         });
     }
