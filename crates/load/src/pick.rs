@@ -16,7 +16,7 @@ pub enum Source {
     Ratio(String, String),
     /// First group of the first match in standard output, else in standard error.
     Pattern(Regex),
-    /// First node of a JSON path (RFC 9535) in standard output.
+    /// First node of a JSON path (RFC 9535, without its functions match and search) in standard output.
     Path(JsonPath),
 }
 
