@@ -8,6 +8,7 @@ use powerband_record::CpuList;
 mod change;
 mod command;
 mod examples;
+mod fleet;
 mod guard;
 mod judged;
 mod keep;
@@ -20,6 +21,7 @@ mod stored;
 pub(crate) use change::{Set, Undo, With};
 pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
+pub(crate) use fleet::{Fleet, FleetResume, FleetRun, FleetTask, FleetVerb, OneFleet, Waiting};
 pub(crate) use guard::Guard;
 pub(crate) use judged::Judged;
 pub(crate) use keep::{Keep, Unkeep};
@@ -176,6 +178,8 @@ pub(crate) enum Verb {
     Run(Run),
     /// Resume an interrupted experiment
     Resume(Resume),
+    /// Run a plan on many nodes, through Slurm or another launcher
+    Fleet(Fleet),
     /// List the stored experiments
     List,
     /// Show a stored experiment

@@ -82,6 +82,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Calibrate(args) => verb::calibrate::run(&shared, &args),
         Verb::Run(args) => verb::run::run(&shared, &args),
         Verb::Resume(args) => verb::resume::run(&shared, &args),
+        Verb::Fleet(args) => verb::fleet::run(&shared, &args),
         Verb::List => verb::list::run(&shared),
         Verb::Show(args) => verb::show::run(&shared, &args),
         Verb::Compare(args) => verb::compare::run(&shared, &args),

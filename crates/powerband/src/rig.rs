@@ -32,6 +32,7 @@ pub(crate) fn options(shared: &Shared) -> Options {
         store: shared.store.clone(),
         dry_run: false,
         as_root: false,
+        fleet: None,
         command_line: std::env::args().collect(),
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod confirm;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod fleet;
 pub(crate) mod get;
 pub(crate) mod guard;
 pub(crate) mod info;

@@ -1,16 +1,16 @@
 //! What the store keeps of an experiment besides its events: who measured, where, and at what overhead.
-use powerband_record::{ExperimentHeader, JOURNAL_VERSION};
+use powerband_record::{ExperimentHeader, FleetTask, JOURNAL_VERSION};
 use powerband_store::Store;
 
 use crate::SessionError;
 
-/// The header of an experiment that begins now.
-pub(crate) fn header(command_line: &[String]) -> ExperimentHeader {
+/// The header of an experiment that begins now, and of which fleet it is a part.
+pub(crate) fn header(command_line: &[String], fleet: Option<FleetTask>) -> ExperimentHeader {
     ExperimentHeader {
         journal_version: JOURNAL_VERSION,
         id: 0,
         run: powerband_host::random_key().ok(),
-        fleet: None,
+        fleet,
         started_unix_s: powerband_host::unix_time_s(),
         host: powerband_host::hostname(),
         powerband: env!("CARGO_PKG_VERSION").into(),

@@ -15,6 +15,7 @@ mod meter_lag;
 mod meter_reader;
 pub mod meters;
 mod mpirun;
+mod node_facts;
 mod options;
 mod pace;
 pub mod replicate;

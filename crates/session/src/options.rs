@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use powerband_experiment::Plan;
 use powerband_host::LinkOptions;
-use powerband_record::CpuList;
+use powerband_record::{CpuList, FleetTask};
 use powerband_rig::{Names, Opening, Purpose, RigError};
 
 /// What is said of an experiment outside its plan; what is given here wins over the plan.
@@ -29,6 +29,8 @@ pub struct Options {
     pub dry_run: bool,
     /// Under sudo: run loads as root.
     pub as_root: bool,
+    /// What it is of a fleet; its facts are read when the machines are open.
+    pub fleet: Option<FleetTask>,
     /// The command line that began this, the program first.
     pub command_line: Vec<String>,
 }

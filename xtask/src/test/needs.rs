@@ -53,6 +53,10 @@ const PACKAGES: [(&str, &str); 44] = [
     ("node", "nodejs"),
     ("npm", "npm"),
     ("chromium", "chromium"),
+    ("slurmctld", "slurmctld"),
+    ("slurmd", "slurmd"),
+    ("sbatch", "slurm-client"),
+    ("munged", "munge"),
     ("mmdebstrap", "mmdebstrap"),
     ("systemd-nspawn", "systemd-container"),
 ];

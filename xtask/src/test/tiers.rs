@@ -90,6 +90,10 @@ impl Tier {
                 "chromium",
                 "mmdebstrap",
                 "systemd-nspawn",
+                "slurmctld",
+                "slurmd",
+                "sbatch",
+                "munged",
             ],
             Tier::Guest => &[
                 "cc",

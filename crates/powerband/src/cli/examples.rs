@@ -8,7 +8,7 @@ type Example = (&'static str, &'static str);
 
 /// The verbs as `powerband help` groups them.
 pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
-    ("Measure", &["try", "tune", "calibrate", "run", "resume", "replicate"]),
+    ("Measure", &["try", "tune", "calibrate", "run", "resume", "fleet", "replicate"]),
     ("Results", &["list", "show", "compare", "report", "export"]),
     ("Change settings", &["set", "undo", "with", "pace", "confirm"]),
     ("Keep settings", &["keep", "unkeep", "check", "guard"]),
@@ -30,7 +30,7 @@ const USAGE: [(&str, &str); 2] = [
 ];
 
 /// Examples of each verb, the most common use first.
-const EXAMPLES: [(&str, &[Example]); 31] = [
+const EXAMPLES: [(&str, &[Example]); 32] = [
     (
         "try",
         &[
@@ -79,6 +79,14 @@ const EXAMPLES: [(&str, &[Example]); 31] = [
         ],
     ),
     ("resume", &[("Resume the last experiment", "powerband resume"), ("Resume experiment 7", "powerband resume 7")]),
+    (
+        "fleet",
+        &[
+            ("Run a plan on 16 nodes of a partition", "powerband fleet run plan.toml -N 16 --partition main"),
+            ("Run it on the nodes of a file, over ssh", "powerband fleet run plan.toml --nodes-file nodes --launcher 'ssh {node}'"),
+            ("Try it on simulated nodes", "powerband fleet run plans/fleet-governors.toml -N 8 --launcher local"),
+        ],
+    ),
     (
         "replicate",
         &[
