@@ -4,11 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::{
-    Attempt, Attempts, Ended, Fleet, FleetError, Folder, Launcher, NodeStanding, Reader, Seen, State, Stops, best, standings,
+    Attempt, Attempts, Ended, Fleet, FleetError, Folder, Launcher, NodeStanding, Reader, Seen, State, Stops, best,
+    standings,
 };
 
 /// How long tasks may take to restore once they were asked to end, before they count as not confirmed.
 const RESTORING: Duration = Duration::from_secs(90);
+
+/// How long a task that has handed back its last event may take to end.
+const GOING: Duration = Duration::from_secs(10);
 
 /// How long a look at the launcher may fail before that ends the fleet.
 const UNANSWERED: Duration = Duration::from_secs(600);
@@ -76,8 +80,15 @@ pub enum End {
 /// # Errors
 /// [`FleetError`]: no task can be started, or the launcher or the folder is gone. Tasks that run then run on.
 pub fn conduct(with: Conduct<'_>) -> Result<End, FleetError> {
-    Conducting { with, reader: Reader::default(), started: BTreeSet::new(), finished: 0, looked: 0, stuck: BTreeMap::new() }
-        .run()
+    Conducting {
+        with,
+        reader: Reader::default(),
+        started: BTreeSet::new(),
+        finished: 0,
+        looked: 0,
+        stuck: BTreeMap::new(),
+    }
+    .run()
 }
 
 struct Conducting<'a> {
@@ -127,6 +138,7 @@ impl Conducting<'_> {
             }
             if nodes.iter().all(NodeStanding::is_final) {
                 self.with.folder.end(&Ended { reason: "nodes".into(), nodes: self.with.fleet.size() })?;
+                self.end_jobs()?;
                 return Ok(End::Nodes);
             }
             if !self.start_next(&nodes)? {
@@ -150,8 +162,7 @@ impl Conducting<'_> {
         let under_way = |node: &&NodeStanding| matches!(node.state, State::Pending | State::Running | State::Requeued);
         let busy = nodes.iter().filter(under_way).count();
         let free = usize::try_from(self.with.fleet.at_once).unwrap_or(usize::MAX).saturating_sub(busy);
-        let next: Vec<&NodeStanding> =
-            nodes.iter().filter(|node| node.state == State::NotStarted).take(free).collect();
+        let next: Vec<&NodeStanding> = nodes.iter().filter(|node| node.state == State::NotStarted).take(free).collect();
         for node in &next {
             let refused = self.with.launcher.start(self.with.fleet, self.with.folder, node.position)?;
             if let Some(why) = &refused {
@@ -207,6 +218,7 @@ impl Conducting<'_> {
             let nodes = standings(self.with.fleet, self.with.folder, &attempts, &seen);
             self.with.listener.standing(&nodes);
             if nodes.iter().all(|node| node.state != State::Running) {
+                self.end_jobs()?;
                 return Ok(End::Decided(at));
             }
             self.pause();
@@ -236,6 +248,22 @@ impl Conducting<'_> {
             }
         }
         if gone.is_empty() { Ok(()) } else { self.with.launcher.cancel(self.with.fleet, &gone) }
+    }
+
+    /// Every result is there: what the launcher still has is on its way out, or is the job of a dead node, to run again later.
+    fn end_jobs(&mut self) -> Result<(), FleetError> {
+        let until = Instant::now() + GOING;
+        loop {
+            let seen = self.with.launcher.look(self.with.fleet)?;
+            let live: Vec<u32> = seen.iter().filter(|(_, seen)| seen.is_live()).map(|(at, _)| *at).collect();
+            if live.is_empty() || self.with.stops.asked() {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                return self.with.launcher.cancel(self.with.fleet, &live);
+            }
+            self.pause();
+        }
     }
 
     /// Asks every task to end, and waits until they have.
@@ -294,10 +322,19 @@ pub fn cancel(
     }
     let with = Conduct { fleet, folder, launcher, judge: &mut Nobody, listener, stops, give_up: RESTORING };
     let looked = folder.ended().map_or(0, |ended| ended.nodes);
-    let mut all =
-        Conducting { with, reader: Reader::default(), started: BTreeSet::new(), finished: 0, looked, stuck: BTreeMap::new() };
+    let mut all = Conducting {
+        with,
+        reader: Reader::default(),
+        started: BTreeSet::new(),
+        finished: 0,
+        looked,
+        stuck: BTreeMap::new(),
+    };
     match all.cancel()? {
         End::Cancelled(unsure) => Ok(unsure),
         _ => Ok(Vec::new()),
     }
 }
+
+#[cfg(test)]
+mod tests;

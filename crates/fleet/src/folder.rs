@@ -1,7 +1,7 @@
 //! The folder of a fleet: what was decided before the start, a file for each attempt of each node, and how it ended.
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -89,14 +89,19 @@ impl Folder {
         let dated = |folder: &Folder| folder.fleet().map(|fleet| (fleet.started_unix_s, fleet.key)).ok();
         if text == "last" {
             let last = all.into_iter().max_by_key(dated);
-            return last.ok_or_else(|| FleetError::NoFleet("there is no fleet yet; `powerband fleet run` starts one".into()));
+            return last
+                .ok_or_else(|| FleetError::NoFleet("there is no fleet yet; `powerband fleet run` starts one".into()));
         }
         let named = |folder: &Folder| folder.fleet().is_ok_and(|fleet| fleet.key.starts_with(text));
         let mut named: Vec<Folder> = all.into_iter().filter(named).collect();
         match (named.pop(), named.len()) {
             (Some(folder), 0) => Ok(folder),
-            (Some(_), more) => Err(FleetError::NoFleet(format!("{} fleets begin with {text}; type more of the key", more + 1))),
-            (None, _) => Err(FleetError::NoFleet(format!("there is no fleet {text}; name its folder, or the beginning of its key"))),
+            (Some(_), more) => {
+                Err(FleetError::NoFleet(format!("{} fleets begin with {text}; type more of the key", more + 1)))
+            }
+            (None, _) => Err(FleetError::NoFleet(format!(
+                "there is no fleet {text}; name its folder, or the beginning of its key"
+            ))),
         }
     }
 
@@ -148,7 +153,8 @@ impl Folder {
         let line = serde_json::to_string(&Start { position, refused });
         let line = line.map_err(|error| FleetError::file("write", &path, &error))? + "\n";
         let file = OpenOptions::new().append(true).create(true).open(&path);
-        file.and_then(|mut file| file.write_all(line.as_bytes())).map_err(|error| FleetError::file("write", &path, &error))
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .map_err(|error| FleetError::file("write", &path, &error))
     }
 
     /// The positions whose task was started, each with the reason if it could not be.
@@ -237,7 +243,8 @@ impl Reader {
     /// # Errors
     /// [`FleetError::File`] for a folder or a file that cannot be read.
     pub fn read(&mut self, folder: &Folder, fleet: &Fleet) -> Result<Attempts, FleetError> {
-        let positions: BTreeMap<&str, u32> = (0..).zip(&fleet.nodes).map(|(at, node)| (node.name.as_str(), at)).collect();
+        let positions: BTreeMap<&str, u32> =
+            (0..).zip(&fleet.nodes).map(|(at, node)| (node.name.as_str(), at)).collect();
         let path = folder.path();
         let entries = fs::read_dir(path).map_err(|error| FleetError::file("read", path, &error))?;
         let mut attempts = Attempts::new();
@@ -254,12 +261,15 @@ impl Reader {
 
     fn attempt(&mut self, path: &Path, number: u32) -> Result<Attempt, FleetError> {
         let unreadable = |error: std::io::Error| FleetError::file("read", path, &error);
-        let length = fs::metadata(path).map_err(unreadable)?.len();
+        // Opened before its length is asked for: only then does a network file system ask its server.
+        let mut file = File::open(path).map_err(unreadable)?;
+        let length = file.metadata().map_err(unreadable)?.len();
         let failed = fs::read_to_string(path.with_extension("failed")).ok().map(|text| text.trim().to_owned());
         match self.seen.get(path) {
             Some((before, attempt)) if *before == length => Ok(Attempt { failed, ..attempt.clone() }),
             _ => {
-                let bytes = fs::read(path).map_err(unreadable)?;
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes).map_err(unreadable)?;
                 let attempt = Attempt::parse(number, &String::from_utf8_lossy(&bytes), failed);
                 let read = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
                 self.seen.insert(path.to_owned(), (read, attempt.clone()));

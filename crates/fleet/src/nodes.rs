@@ -138,7 +138,8 @@ mod tests {
         assert_eq!(read("n[1-3,7],login"), "n1 n2 n3 n7 login");
         assert_eq!(read("n[08-11]-ib"), "n08-ib n09-ib n10-ib n11-ib");
         assert_eq!(read("root@10.0.0.2, b"), "root@10.0.0.2 b");
-        for text in ["", "n[1-", "n]1[", "n[2-1]", "n[a-b]", "n1,n1", "a b", "a;b", "../x", "-w", "n[1-9999999]", "[1][2]"]
+        for text in
+            ["", "n[1-", "n]1[", "n[2-1]", "n[a-b]", "n1,n1", "a b", "a;b", "../x", "-w", "n[1-9999999]", "[1][2]"]
         {
             let why = parse_nodes(text).unwrap_err().to_string();
             assert!(!why.is_empty() && !why.contains('\n'), "{text}: {why}");

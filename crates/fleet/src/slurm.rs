@@ -35,14 +35,17 @@ impl Slurm {
     /// # Errors
     /// [`FleetError`] when Slurm cannot be asked.
     pub fn nodes(&self, most: usize) -> Result<Vec<String>, FleetError> {
-        let mut words = vec!["--noheader", "--Node", "--format=%N %T %R", "--responding"];
+        let mut words = vec!["--noheader", "--Node", "--format=%N %T %P", "--responding"];
         words.extend(self.partition.iter().flat_map(|name| ["--partition", name.as_str()]));
         let told = ask("sinfo", &words, None)?;
         let mut nodes: Vec<String> = Vec::new();
-        for line in told.lines() {
+        // The default partition has an asterisk behind its name.
+        let by_default = self.partition.is_none() && told.lines().any(|line| line.trim_end().ends_with('*'));
+        for line in told.lines().filter(|line| !by_default || line.trim_end().ends_with('*')) {
             let mut words = line.split_whitespace();
             let (Some(name), Some(state)) = (words.next(), words.next()) else { continue };
-            let usable = ["idle", "allocated", "mixed", "completing", "reserved"].iter().any(|word| state.starts_with(word));
+            let usable =
+                ["idle", "allocated", "mixed", "completing", "reserved"].iter().any(|word| state.starts_with(word));
             if usable && nodes.iter().all(|node| node != name) && nodes.len() < most {
                 nodes.push(name.to_owned());
             }
@@ -167,7 +170,11 @@ fn ask(program: &str, words: &[&str], input: Option<&str>) -> Result<String, Fle
 /// As a shell takes it for one word.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@=+,%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use crate::dry_run::{self, Planned, Steps};
 use crate::options::named;
 use crate::store_journal::StoreJournal;
 use crate::{
-    Ended, Listed, OnTable, Options, Progress, SessionError, caller, fit, header, meter_lag, mpirun, node_facts, selection,
+    Ended, Listed, OnTable, Options, Progress, SessionError, caller, fit, header, meter_lag, mpirun, node_facts,
+    selection,
 };
 use crate::{store, table_run};
 

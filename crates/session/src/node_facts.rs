@@ -35,7 +35,14 @@ fn line_of(cpus: &str, key: &str) -> Option<String> {
 fn modules(machine: &mut dyn Look) -> Option<String> {
     const CONTROLLERS: &str = "/sys/devices/system/edac/mc";
     let mut sizes = std::collections::BTreeMap::<String, u32>::new();
-    for controller in machine.list(CONTROLLERS).ok()?.into_iter().map(|entry| entry.name).filter(|name| name.starts_with("mc")).take(MOST) {
+    for controller in machine
+        .list(CONTROLLERS)
+        .ok()?
+        .into_iter()
+        .map(|entry| entry.name)
+        .filter(|name| name.starts_with("mc"))
+        .take(MOST)
+    {
         let folder = format!("{CONTROLLERS}/{controller}");
         let modules = machine.list(&folder).unwrap_or_default().into_iter().map(|entry| entry.name);
         for module in modules.filter(|name| name.starts_with("dimm") || name.starts_with("rank")).take(MOST) {

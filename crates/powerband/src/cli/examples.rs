@@ -83,7 +83,10 @@ const EXAMPLES: [(&str, &[Example]); 32] = [
         "fleet",
         &[
             ("Run a plan on 16 nodes of a partition", "powerband fleet run plan.toml -N 16 --partition main"),
-            ("Run it on the nodes of a file, over ssh", "powerband fleet run plan.toml --nodes-file nodes --launcher 'ssh {node}'"),
+            (
+                "Run it on the nodes of a file, over ssh",
+                "powerband fleet run plan.toml --nodes-file nodes --launcher 'ssh {node}'",
+            ),
             ("Try it on simulated nodes", "powerband fleet run plans/fleet-governors.toml -N 8 --launcher local"),
         ],
     ),

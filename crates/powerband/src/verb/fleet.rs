@@ -2,6 +2,7 @@
 mod answer;
 mod cancel;
 mod conducting;
+mod keep;
 mod report;
 mod resume;
 mod start;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 use powerband_fleet::{Children, Fleet, FleetError, Folder, Launcher, Slurm, Via};
 
+#[cfg(test)]
 pub(crate) use status::FleetStatus;
 
 use crate::cli::{self, FleetVerb, OneFleet, Shared};

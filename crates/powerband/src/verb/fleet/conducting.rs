@@ -7,7 +7,7 @@ use powerband_fleet::{Conduct, End, Fleet, Folder, Listener, Look, NodeStanding,
 use powerband_record::parse_duration_ns;
 
 use super::answer::Verdicts;
-use super::{launcher, report};
+use super::{keep, launcher, report};
 use crate::cli::{Shared, Waiting};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
@@ -28,19 +28,14 @@ pub(super) fn conduct(shared: &Shared, fleet: &Fleet, folder: &Folder, give_up: 
     let mut launcher = launcher(fleet);
     let mut line = Line::new(quiet || shared.json);
     let mut judge = Verdicts::new(fleet);
-    let with = Conduct {
-        fleet,
-        folder,
-        launcher: &mut *launcher,
-        judge: &mut judge,
-        listener: &mut line,
-        stops,
-        give_up,
-    };
+    let with =
+        Conduct { fleet, folder, launcher: &mut *launcher, judge: &mut judge, listener: &mut line, stops, give_up };
     let end = wait_for(with);
     line.bar.finish_and_clear();
     folder.release();
-    match end? {
+    let end = end?;
+    keep::keep(shared, fleet, folder)?;
+    match end {
         End::Cancelled(unsure) => Err(cancelled(fleet, &unsure)),
         End::Decided(_) | End::Nodes => report::print(shared, fleet, folder),
     }
@@ -50,7 +45,8 @@ pub(super) fn conduct(shared: &Shared, fleet: &Fleet, folder: &Folder, give_up: 
 pub(super) fn cancelled(fleet: &Fleet, unsure: &[String]) -> Failure {
     let short = fleet.short();
     if unsure.is_empty() {
-        let sentence = format!("fleet {short} is cancelled, everything is restored; `powerband fleet resume {short}` goes on");
+        let sentence =
+            format!("fleet {short} is cancelled, everything is restored; `powerband fleet resume {short}` goes on");
         return Failure::new(Exit::Stopped, sentence);
     }
     let sentence = format!(

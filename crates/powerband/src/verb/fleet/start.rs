@@ -17,7 +17,9 @@ pub(super) fn run(shared: &Shared, args: &FleetRun) -> Answer {
     let plan_file = args.plan.display().to_string();
     let plan = Plan::parse(&plan_file, &text).map_err(usage)?;
     if plan.tune.is_some() {
-        return Err(usage(format!("{plan_file} searches for a setting ([tune]); a fleet compares settings, so name those of interest with try or settings")));
+        return Err(usage(format!(
+            "{plan_file} searches for a setting ([tune]); a fleet compares settings, so name those of interest with try or settings"
+        )));
     }
     let via = via(args)?;
     let nodes = nodes(args, &via)?;

@@ -46,9 +46,12 @@ pub(super) fn nodes(fleet: &Fleet, folder: &Folder) -> Result<Vec<NodeStanding>,
     let seen = match fleet.via {
         Via::Slurm { .. } => launcher(fleet).look(fleet)?,
         // Its tasks live with the one that started them.
-        Via::Command { .. } if folder.conducted_by().is_some() => {
-            folder.starts().into_iter().filter(|(_, refused)| refused.is_none()).map(|(at, _)| (at, Seen::Running)).collect()
-        }
+        Via::Command { .. } if folder.conducted_by().is_some() => folder
+            .starts()
+            .into_iter()
+            .filter(|(_, refused)| refused.is_none())
+            .map(|(at, _)| (at, Seen::Running))
+            .collect(),
         Via::Command { .. } => BTreeMap::new(),
     };
     Ok(standings(fleet, folder, &attempts, &seen))

@@ -38,7 +38,9 @@ fn from_folder(shared: &Shared, path: &Path, position: u32) -> Answer {
 fn from_input(shared: &Shared) -> Answer {
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
-    let wrong = |why: &dyn std::fmt::Display| usage(format!("standard input does not say what to do ({why}); start tasks with `powerband fleet run`"));
+    let wrong = |why: &dyn std::fmt::Display| {
+        usage(format!("standard input does not say what to do ({why}); start tasks with `powerband fleet run`"))
+    };
     read.map_err(|error| wrong(&error))?;
     let task: Task = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
     std::thread::spawn(|| {
@@ -53,7 +55,7 @@ fn from_input(shared: &Shared) -> Answer {
 /// Asks ourselves to stop, as Ctrl-C does: what is set is restored.
 fn stop() {
     // Of ourselves that cannot fail.
-    drop(kill_process(getpid(), Signal::TERM));
+    let _ = kill_process(getpid(), Signal::TERM);
 }
 
 /// The machine of a node: the one that was named for the fleet, else the plan's.

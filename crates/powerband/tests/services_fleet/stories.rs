@@ -1,0 +1,184 @@
+//! What a user of a cluster meets: a verdict over four nodes, a node that is lost, a task that runs twice at once, a fleet that
+//! is cancelled. No trial is lost or doubled.
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::desk::{Desk, Ran, Started, until};
+use crate::slurm::{Slurm, kill, ready};
+
+/// Blocks that keep a node busy for some seconds.
+const LONG: &str = "800";
+
+struct Cluster {
+    desk: Desk,
+    slurm: Slurm,
+}
+
+impl Cluster {
+    fn start() -> Cluster {
+        Cluster { desk: Desk::new(), slurm: Slurm::start() }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.desk.command(words);
+        command.env("SLURM_CONF", self.slurm.conf()).env("TMPDIR", self.desk.beside(""));
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        Ran::of(&self.command(words).output().unwrap())
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.desk.beside("fleet")
+    }
+
+    /// Starts a fleet over the four nodes, all at once.
+    fn fleet(&self, blocks: &str, more: &[&str]) -> Command {
+        let folder = self.folder();
+        let words = [
+            "fleet",
+            "run",
+            "plans/fleet-governors.toml",
+            "--nodes",
+            "n[1-4]",
+            "--seed",
+            "3",
+            "--quiet",
+            "--blocks",
+            blocks,
+        ];
+        self.command(&[&words[..], &["--folder", folder.to_str().unwrap()], more].concat())
+    }
+
+    fn status(&self) -> Vec<Value> {
+        let folder = self.folder();
+        let ran = self.run(&["--json", "fleet", "status", folder.to_str().unwrap()]).ended(0);
+        ran.value()["nodes"].as_array().unwrap().clone()
+    }
+
+    fn node(&self, name: &str) -> Value {
+        self.status().into_iter().find(|node| node["node"] == name).unwrap()
+    }
+
+    /// Lines of the file of an attempt; none while there is no such file.
+    fn lines(&self, node: &str, attempt: u32) -> usize {
+        let path = self.folder().join(format!("node-{node}-{attempt}.jsonl"));
+        fs::read_to_string(path).unwrap_or_default().lines().count()
+    }
+
+    /// Waits until every node measures.
+    fn measuring(&self) {
+        until("every node measures", || ["n1", "n2", "n3", "n4"].iter().all(|node| self.lines(node, 0) > 20));
+    }
+}
+
+/// The trials of a file that are done, by their numbers; no number comes twice.
+#[track_caller]
+fn trials(path: &Path) -> Vec<u64> {
+    let text = fs::read_to_string(path).unwrap();
+    let events = text.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let done: Vec<u64> =
+        events.filter(|event| event["event"] == "trial_done").map(|event| event["trial"].as_u64().unwrap()).collect();
+    assert!(done.windows(2).all(|two| two[0] < two[1]), "a trial is there twice in {}", path.display());
+    done
+}
+
+#[test]
+fn a_plan_over_four_nodes_ends_with_a_verdict() {
+    if !ready() {
+        return;
+    }
+    let cluster = Cluster::start();
+    Started::of(&mut cluster.fleet("4", &[])).end().ended(0);
+    for node in cluster.status() {
+        assert_eq!(
+            (&node["state"], node["blocks"].as_u64(), node["attempts"].as_u64()),
+            (&"done".into(), Some(4), Some(1))
+        );
+        assert_eq!(node["restored"], true);
+    }
+}
+
+#[test]
+fn a_node_that_dies_loses_and_doubles_no_trial() {
+    if !ready() {
+        return;
+    }
+    let mut cluster = Cluster::start();
+    let running = Started::of(&mut cluster.fleet(LONG, &[]));
+    cluster.measuring();
+    // The slurmd and the slurmstepd of a node are gone; its task is not, and hands everything back.
+    let job = cluster.slurm.job("n2").unwrap();
+    cluster.slurm.kill_node("n2");
+    cluster.slurm.kill_step(&job);
+    // The task of another is gone.
+    let folder = cluster.folder();
+    let position = cluster.node("n3")["position"].to_string();
+    let task = cluster
+        .slurm
+        .processes(|words| words.contains("fleet task") && words.ends_with(&format!("--position {position} ")));
+    assert_eq!(task.len(), 1);
+    kill(task[0]);
+    running.end().ended(0);
+    assert_eq!(cluster.node("n2")["state"], "done");
+    let lost = cluster.node("n3");
+    assert_eq!(lost["state"], "lost");
+    assert_eq!(lost["restored"], false);
+    assert!(lost["why"].as_str().is_some_and(|why| !why.is_empty()));
+    // Only what was lost runs again.
+    cluster.slurm.start_node("n2");
+    cluster.run(&["fleet", "resume", folder.to_str().unwrap(), "--quiet"]).ended(0);
+    let whole = trials(&folder.join("node-n1-0.jsonl"));
+    for (node, attempts) in [("n1", 1), ("n2", 1), ("n3", 2), ("n4", 1)] {
+        let standing = cluster.node(node);
+        assert_eq!((&standing["state"], standing["attempts"].as_u64()), (&"done".into(), Some(attempts)), "{node}");
+        assert_eq!(trials(&folder.join(format!("node-{node}-{}.jsonl", attempts - 1))).len(), whole.len(), "{node}");
+    }
+}
+
+#[test]
+fn a_task_that_runs_twice_at_once_counts_once() {
+    if !ready() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let running = Started::of(&mut cluster.fleet(LONG, &[]));
+    cluster.measuring();
+    // Without its slurmstepd the task runs on while its job is queued again.
+    let job = cluster.slurm.job("n1").unwrap();
+    cluster.slurm.kill_step(&job);
+    cluster.slurm.ask("scontrol", &["requeue", &job]);
+    until("the task runs twice", || {
+        cluster.slurm.ask("scontrol", &["update", &format!("JobId={job}"), "StartTime=now"]);
+        cluster.lines("n1", 1) > 0
+    });
+    running.end().ended(0);
+    let standing = cluster.node("n1");
+    assert_eq!(
+        (&standing["state"], standing["attempts"].as_u64(), standing["counts"].as_u64()),
+        (&"done".into(), Some(2), Some(0))
+    );
+    let folder = cluster.folder();
+    assert_eq!(trials(&folder.join("node-n1-0.jsonl")).len(), trials(&folder.join("node-n2-0.jsonl")).len());
+}
+
+#[test]
+fn a_fleet_that_is_cancelled_restores_and_can_be_resumed() {
+    if !ready() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let folder = cluster.folder();
+    cluster.fleet("5000", &["--no-wait"]).output().unwrap();
+    cluster.measuring();
+    cluster.run(&["fleet", "cancel", folder.to_str().unwrap()]).ended(0);
+    assert_eq!(cluster.slurm.ask("squeue", &["-h"]), "");
+    for node in cluster.status() {
+        assert_eq!((&node["state"], &node["restored"]), (&"lost".into(), &true.into()), "{node}");
+        assert!(node["blocks"].as_u64() < Some(5000));
+    }
+}
