@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, Started, until};
+use crate::desk::{Desk, Ran, Started, until, workspace};
 use crate::slurm::{Slurm, kill, ready};
 
 /// Blocks that keep a node busy for some seconds.
@@ -180,5 +180,32 @@ fn a_fleet_that_is_cancelled_restores_and_can_be_resumed() {
     for node in cluster.status() {
         assert_eq!((&node["state"], &node["restored"]), (&"lost".into(), &true.into()), "{node}");
         assert!(node["blocks"].as_u64() < Some(5000));
+    }
+}
+
+#[test]
+fn the_ten_commands_of_the_document_end_with_a_report() {
+    if !ready() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let document = fs::read_to_string(workspace().join("docs/fleet.md")).unwrap();
+    let block = document.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
+    let commands: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    assert_eq!(commands.len(), 10, "{block}");
+    let place = cluster.desk.beside("place");
+    fs::create_dir(&place).unwrap();
+    std::os::unix::fs::symlink(workspace().join("plans"), place.join("plans")).unwrap();
+    let programs = Path::new(env!("CARGO_BIN_EXE_powerband")).parent().unwrap().display().to_string();
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    let mut last = String::new();
+    for line in commands {
+        let mut command = Command::new("sh");
+        cluster.desk.furnish(&mut command);
+        command.args(["-c", line]).current_dir(&place).env("SLURM_CONF", cluster.slurm.conf()).env("PATH", &path);
+        last = Ran::of(&command.output().unwrap()).ended(0).out;
+    }
+    for node in ["n1", "n2", "n3", "n4"] {
+        assert!(last.contains(node), "{last}");
     }
 }
