@@ -32,7 +32,13 @@ pub(crate) fn run(shared: &Shared, args: &cli::Fleet) -> Answer {
 
 impl From<FleetError> for Failure {
     fn from(error: FleetError) -> Failure {
-        Failure::new(error.class().into(), error)
+        let next = match &error {
+            FleetError::NoProgram { program, .. } if program != "/bin/sh" => {
+                "; without Slurm, name a command that runs a command on a node, e.g. --launcher 'ssh {node}'"
+            }
+            _ => "",
+        };
+        Failure::new(error.class().into(), format!("{error}{next}"))
     }
 }
 

@@ -202,5 +202,8 @@ fn what_cannot_be_a_fleet_is_refused_in_one_sentence() {
         let sentence = desk.run(words).refused(2);
         assert!(sentence.contains(part), "{words:?}: {sentence}");
     }
+    let mut without_slurm = desk.command(&["fleet", "run", PLAN, "--nodes", "n[1-4]"]);
+    let sentence = crate::desk::Ran::of(&without_slurm.env("PATH", "/nowhere").output().unwrap()).refused(4);
+    assert!(sentence.contains("--launcher"), "{sentence}");
     assert!(!desk.state().join("fleets").exists(), "what is refused leaves nothing");
 }

@@ -102,7 +102,7 @@ impl Slurm {
         let named = format!("[{job}.");
         let steps: Vec<i32> = self.processes(|words| words.starts_with("slurmstepd") && words.contains(&named));
         assert!(!steps.is_empty(), "job {job} has no slurmstepd");
-        steps.into_iter().for_each(kill);
+        steps.into_iter().for_each(|pid| signal(pid, Signal::KILL));
     }
 
     /// Processes of this Slurm whose words are of a kind.
@@ -119,16 +119,16 @@ impl Slurm {
     }
 }
 
-pub(crate) fn kill(pid: i32) {
+pub(crate) fn signal(pid: i32, signal: Signal) {
     // It may have ended meanwhile.
-    let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+    let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
 impl Drop for Slurm {
     fn drop(&mut self) {
         // Tasks and slurmstepds first: they have this Slurm's configuration in their environment.
         for pid in self.processes(|words| words.starts_with("slurmstepd") || words.contains("fleet task")) {
-            kill(pid);
+            signal(pid, Signal::KILL);
         }
         for child in self.children.values_mut() {
             let _ = child.kill();

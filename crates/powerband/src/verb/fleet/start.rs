@@ -42,6 +42,8 @@ pub(super) fn run(shared: &Shared, args: &FleetRun) -> Answer {
         command_line: std::env::args().collect(),
     };
     check(&fleet, &plan)?;
+    // Whether there is a Slurm is known before anything is made.
+    launcher(&fleet).look(&fleet)?;
     let folder = Folder::make(&home()?, args.folder.as_deref(), &fleet)?;
     if args.no_wait {
         return submit(shared, &fleet, &folder);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use powerband_experiment::Plan;
 use powerband_fleet::{AttemptFile, Fleet, Folder, Node, Task};
-use powerband_record::{Event, ExperimentHeader};
+use powerband_record::{CloseReason, Event, ExperimentHeader};
 use powerband_session::{Experiment, Options, Progress};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -100,7 +100,6 @@ fn measure(shared: &Shared, task: &Task, sink: &mut Sink) -> Answer {
     if let Some(why) = sink.failed.take() {
         return Err(Failure::new(Exit::CannotGoOn, format!("the results cannot be handed back: {why}")));
     }
-    use powerband_record::CloseReason;
     match &settled.finding.reason {
         CloseReason::Stopped => Err(Failure::new(Exit::Stopped, "it was stopped; everything is restored")),
         CloseReason::LoadFailed { why } => Err(Failure::new(Exit::LoadFailed, why)),
