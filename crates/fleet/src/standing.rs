@@ -60,7 +60,7 @@ pub struct NodeStanding {
     /// The attempt that counts, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<u32>,
-    /// Whether the attempt that counts says that everything was restored; absent where none began.
+    /// Whether the latest attempt says that everything was restored; absent where none began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restored: Option<bool>,
     /// Why it is so, where there is more to say.
@@ -92,7 +92,8 @@ pub fn standings(fleet: &Fleet, folder: &Folder, attempts: &Attempts, seen: &BTr
             of: fleet.blocks,
             attempts: u32::try_from(all.len()).unwrap_or(u32::MAX),
             counts: counts.map(|attempt| attempt.number),
-            restored: counts.map(|_| all.iter().filter(|one| one.header.is_some()).all(|one| one.is_restored())),
+            // An attempt that opened its machine found what those before it left, and restored it.
+            restored: all.iter().rev().find(|attempt| attempt.header.is_some()).map(crate::Attempt::is_restored),
             why,
         }
     };

@@ -140,6 +140,7 @@ fn a_node_that_dies_loses_and_doubles_no_trial() {
     for (node, attempts) in [("n1", 1), ("n2", 1), ("n3", 2), ("n4", 1)] {
         let standing = cluster.node(node);
         assert_eq!((&standing["state"], standing["attempts"].as_u64()), (&"done".into(), Some(attempts)), "{node}");
+        assert_eq!(standing["restored"], true, "{node}");
         assert_eq!(trials(&folder.join(format!("node-{node}-{}.jsonl", attempts - 1))).len(), whole.len(), "{node}");
     }
 }
