@@ -86,6 +86,7 @@ pub fn conduct(with: Conduct<'_>) -> Result<End, FleetError> {
         started: BTreeSet::new(),
         finished: 0,
         looked: 0,
+        lost: BTreeSet::new(),
         stuck: BTreeMap::new(),
     }
     .run()
@@ -100,6 +101,8 @@ struct Conducting<'a> {
     finished: usize,
     /// Nodes of the order at the last look.
     looked: u32,
+    /// Nodes that were reported as lost.
+    lost: BTreeSet<u32>,
     /// Since when a task waits for a node that is not there.
     stuck: BTreeMap<u32, Instant>,
 }
@@ -132,6 +135,7 @@ impl Conducting<'_> {
             let nodes = standings(self.with.fleet, self.with.folder, &attempts, &seen);
             let nodes = self.as_started(nodes);
             self.with.listener.standing(&nodes);
+            self.note_lost(&nodes);
             self.end_doubles(&nodes, &seen)?;
             if let Some(at) = self.look(&nodes, &attempts) {
                 return self.leave_rest(at);
@@ -222,6 +226,19 @@ impl Conducting<'_> {
                 return Ok(End::Decided(at));
             }
             self.pause();
+        }
+    }
+
+    /// Says which nodes are lost and why, once, and keeps that: a launcher forgets it.
+    fn note_lost(&mut self, nodes: &[NodeStanding]) {
+        for node in nodes.iter().filter(|node| node.state == State::Lost) {
+            if !self.lost.insert(node.position) {
+                continue;
+            }
+            let why = node.why.clone().unwrap_or_default();
+            self.with.listener.note(&format!("{} is lost: {why}", node.node));
+            // What cannot be kept, as on a full disk, was said.
+            drop(self.with.folder.note_start(node.position, Some(why)));
         }
     }
 
@@ -328,6 +345,7 @@ pub fn cancel(
         started: BTreeSet::new(),
         finished: 0,
         looked,
+        lost: BTreeSet::new(),
         stuck: BTreeMap::new(),
     };
     match all.cancel()? {

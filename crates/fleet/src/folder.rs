@@ -30,7 +30,7 @@ pub struct Folder {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Start {
     position: u32,
-    /// Why it could not be, if so.
+    /// Why it could not be, or why it came to nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
 }

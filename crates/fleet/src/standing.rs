@@ -120,7 +120,7 @@ fn state_of(
             (State::Lost, Some(why.or_else(|| ended.clone()).unwrap_or_else(without_a_word)))
         }
         (_, Some(Some(refused))) if attempts.is_empty() => (State::Lost, Some(refused.clone())),
-        (_, Some(_)) => (State::Lost, Some(why.unwrap_or_else(without_a_word))),
+        (_, Some(noted)) => (State::Lost, Some(why.or_else(|| noted.clone()).unwrap_or_else(without_a_word))),
         (_, None) if !attempts.is_empty() => (State::Lost, Some(why.unwrap_or_else(without_a_word))),
         (_, None) => (if over { State::NotNeeded } else { State::NotStarted }, None),
     }

@@ -178,11 +178,19 @@ fn a_full_disk_loses_the_node_with_the_reason() {
     let words =
         fleet.words("$1/fleet", &["-N", "3", "--launcher", "local", "--blocks", "200", "--at-once", "1"]).join(" ");
     let script = format!(
-        "mkdir $1 && mount -t tmpfs -o size=400k none $1 && {program} {words}; {program} fleet status $1/fleet"
+        "mkdir $1 && mount -t tmpfs -o size=400k none $1 && {program} {words}; cat /dev/zero > $1/zero 2>&-
+         {program} fleet task --folder $1/fleet --position 0; echo code $?"
     );
     command.args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh", &folder]);
     let ran = crate::desk::Ran::of(&command.output().unwrap()).ended(0);
-    assert!(ran.out.contains("lost") && ran.out.contains("No space left on device"), "{}\n{}", ran.out, ran.err);
+    let lines: Vec<&str> = ran.err.lines().collect();
+    let full = "No space left on device (os error 28)";
+    let lost = |line: &&str| line.contains(" is lost: cannot write ") && line.ends_with(full);
+    assert!(lines.iter().any(lost), "{}", ran.err);
+    // So does a task that shares the folder.
+    assert_eq!(ran.out, "code 8\n");
+    let last = lines.last().unwrap();
+    assert!(last.contains("cannot be handed back") && last.ends_with(full), "{}", ran.err);
 }
 
 #[test]
