@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use powerband_record::Owner;
@@ -226,7 +226,10 @@ impl Folder {
         let path = self.path.join(name);
         let aside = self.path.join(format!(".{name}.{}", std::process::id()));
         let text = serde_json::to_string_pretty(value).map_err(|error| FleetError::file("write", &path, &error))?;
-        let written = fs::write(&aside, text + "\n").and_then(|()| fs::rename(&aside, &path));
+        // A store may be named with its password.
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside);
+        let written = file.and_then(|mut file| file.write_all((text + "\n").as_bytes()));
+        let written = written.and_then(|()| fs::rename(&aside, &path));
         written.map_err(|error| FleetError::file("write", &path, &error))
     }
 }

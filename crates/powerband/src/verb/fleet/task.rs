@@ -1,6 +1,8 @@
 //! `fleet task`: the part of one node. The plan runs here in whole blocks of all settings, and what happens goes to the fleet.
 use std::io::{BufRead, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use powerband_experiment::Plan;
 use powerband_fleet::{AttemptFile, Fleet, Folder, Node, Task};
@@ -12,11 +14,27 @@ use crate::cli::{FleetTask, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::{output, rig};
 
+/// The variable that names the folder of lock and ledger.
+const STATE_FOLDER: &str = "POWERBAND_STATE_DIR";
+
 pub(super) fn run(shared: &Shared, args: &FleetTask) -> Answer {
+    own_state()?;
     match &args.folder {
         Some(path) => from_folder(shared, path, args.position.unwrap_or_default()),
         None => from_input(shared),
     }
+}
+
+/// Homes of users are often shared between nodes, and lock and ledger belong to one machine: then we become a task whose state
+/// folder is this node's own.
+fn own_state() -> Result<(), Failure> {
+    if powerband_host::own_uid() == 0 || std::env::var_os(STATE_FOLDER).is_some() {
+        return Ok(());
+    }
+    let folder = powerband_rig::store_folder()?.join("nodes").join(powerband_host::hostname());
+    let mut same = Command::new("/proc/self/exe");
+    let error = same.args(std::env::args_os().skip(1)).env(STATE_FOLDER, &folder).exec();
+    Err(Failure::new(Exit::CannotGoOn, format!("the task cannot be started with {}: {error}", folder.display())))
 }
 
 /// A task that shares the folder.
