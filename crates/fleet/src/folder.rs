@@ -268,6 +268,8 @@ impl Reader {
         let mut file = File::open(path).map_err(unreadable)?;
         let length = file.metadata().map_err(unreadable)?.len();
         let failed = fs::read_to_string(path.with_extension("failed")).ok().map(|text| text.trim().to_owned());
+        // On a full disk it is there and empty.
+        let failed = failed.filter(|why| !why.is_empty());
         match self.seen.get(path) {
             Some((before, attempt)) if *before == length => Ok(Attempt { failed, ..attempt.clone() }),
             _ => {

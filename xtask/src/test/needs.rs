@@ -7,7 +7,7 @@ use crate::cargo::top;
 use crate::metadata::target_folder;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 44] = [
+const PACKAGES: [(&str, &str); 48] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),

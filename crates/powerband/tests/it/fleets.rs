@@ -154,6 +154,21 @@ fn a_fleet_that_is_stopped_ends_its_tasks_and_goes_on_when_resumed() {
 }
 
 #[test]
+fn a_fleet_is_cancelled_from_elsewhere() {
+    let fleet = Fleet::new();
+    let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "300"]);
+    until("a node measures", || fleet.trials("node1", 0).len() > 10);
+    let folder = fleet.folder().display().to_string();
+    let said = fleet.desk.run(&["fleet", "resume", &folder]).refused(8);
+    assert!(said.contains("still runs it"), "{said}");
+    let said = fleet.desk.run(&["fleet", "cancel", &folder]).ended(0).out;
+    assert!(said.contains("everything is restored"), "{said}");
+    running.end().ended(130);
+    assert_eq!(fleet.status()["ended"], "cancelled");
+    assert!(fleet.each("restored").iter().all(|restored| *restored == true || restored.is_null()));
+}
+
+#[test]
 fn a_task_that_is_killed_is_lost_and_its_blocks_count() {
     let fleet = Fleet::new();
     let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "300"]);
