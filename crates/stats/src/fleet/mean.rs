@@ -69,11 +69,8 @@ impl Mean {
     /// The interval that misses with probability `level`.
     #[must_use]
     pub fn interval(&self, level: f64) -> (f64, f64) {
-        let half = if self.standard_error > 0.0 {
-            t_upper_quantile(0.5 * level, self.df) * self.standard_error
-        } else {
-            0.0
-        };
+        let half =
+            if self.standard_error > 0.0 { t_upper_quantile(0.5 * level, self.df) * self.standard_error } else { 0.0 };
         (self.effect - half, self.effect + half)
     }
 }

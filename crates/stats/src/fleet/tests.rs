@@ -207,7 +207,11 @@ fn the_order_of_nodes_and_the_unit_do_not_matter() {
     close(one.effect, other.effect);
     close(spread(&effects, 0.9).unwrap(), spread(&turned, 0.9).unwrap());
     let mirrored = Effects::new(
-        effects.nodes().iter().map(|node| NodeEffect { mean: -10.0 * node.mean, squares: 100.0 * node.squares, ..*node }).collect(),
+        effects
+            .nodes()
+            .iter()
+            .map(|node| NodeEffect { mean: -10.0 * node.mean, squares: 100.0 * node.squares, ..*node })
+            .collect(),
     );
     let of_mirrored = mean(&mirrored).unwrap();
     close(of_mirrored.t(), -one.t());
