@@ -357,10 +357,7 @@ pub struct Recommended {
 ///
 /// # Errors
 /// [`FleetError`] where they are no experiments of one fleet.
-pub fn answer(
-    experiments: &[(ExperimentHeader, Vec<Event>)],
-    fleet: &Fleet,
-) -> Result<FleetAnswer, FleetError> {
+pub fn answer(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fleet) -> Result<FleetAnswer, FleetError> {
     let gathered = gather::gather(experiments, fleet)?;
     let all: Vec<usize> = (0..gathered.nodes.len()).collect();
     let lost_under = lost::settings(experiments, &gathered);
@@ -368,10 +365,8 @@ pub fn answer(
     let found = if gathered.over { kinds::find(&gathered, &whole) } else { None };
     let kinds = found.map(|found| kinds::answered(&gathered, found, &lost_under));
     let odd = if gathered.over { odd::find(&gathered, kinds.as_ref(), &all) } else { Vec::new() };
-    let metrics: Vec<MetricAnswer> = whole
-        .iter()
-        .map(|metric| group::metric_answer(&gathered, metric, &lost_under, kinds.as_ref()))
-        .collect();
+    let metrics: Vec<MetricAnswer> =
+        whole.iter().map(|metric| group::metric_answer(&gathered, metric, &lost_under, kinds.as_ref())).collect();
     let (recommended, not_recommended) = recommended::choose(&metrics, kinds.as_ref());
     let mut notes = gathered.notes.clone();
     notes.extend(words::notes(&gathered, &metrics, kinds.as_ref()));

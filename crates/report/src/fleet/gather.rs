@@ -84,10 +84,7 @@ struct Attempt {
     id: i64,
 }
 
-pub(super) fn gather(
-    experiments: &[(ExperimentHeader, Vec<Event>)],
-    fleet: &Fleet,
-) -> Result<Gathered, FleetError> {
+pub(super) fn gather(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fleet) -> Result<Gathered, FleetError> {
     let mut attempts = read(experiments)?;
     attempts.sort_by_key(|it| (it.task.position, it.task.attempt, it.id));
     let first = attempts.first().ok_or(FleetError::Empty)?;
@@ -112,7 +109,8 @@ pub(super) fn gather(
         node.attempts += 1;
         if node.name != attempt.task.node {
             let (known, other) = (node.called(), &attempt.task.node);
-            notes.push(format!("{known} and {other} have the same position in the drawn order; the second is left out"));
+            notes
+                .push(format!("{known} and {other} have the same position in the drawn order; the second is left out"));
             continue;
         }
         let measured = measured(attempt, &settings, &metrics);
@@ -157,8 +155,7 @@ fn left_out(attempts: &mut Vec<Attempt>, started: &Started, metrics: &[Metric], 
         let has = |metric: &Metric| other.metrics.iter().any(|it| it.judged && it == metric);
         other.load == started.load && reference(other) == reference(started) && metrics.iter().all(has)
     };
-    let mut others: Vec<String> =
-        attempts.iter().filter(|it| !same(it)).map(|it| it.task.node.clone()).collect();
+    let mut others: Vec<String> = attempts.iter().filter(|it| !same(it)).map(|it| it.task.node.clone()).collect();
     others.dedup();
     attempts.retain(same);
     if !others.is_empty() {
@@ -202,10 +199,8 @@ fn measured(attempt: &Attempt, settings: &[(String, String)], metrics: &[Metric]
     let model = &attempt.model;
     let place_of = |label: &str, turns: &str| settings.iter().position(|(l, t)| l == label && t == turns);
     let places: Vec<Option<usize>> = model.settings.iter().map(|it| place_of(&it.label, &it.turns)).collect();
-    let columns: Vec<Option<usize>> = metrics
-        .iter()
-        .map(|metric| model.started.metrics.iter().position(|it| it.name == metric.name))
-        .collect();
+    let columns: Vec<Option<usize>> =
+        metrics.iter().map(|metric| model.started.metrics.iter().position(|it| it.name == metric.name)).collect();
     let mut by_block: BTreeMap<u32, BTreeMap<usize, Vec<Vec<f64>>>> = BTreeMap::new();
     for trial in model.values.iter().filter(|trial| trial.block > 0) {
         let Some(place) = places.get(trial.setting as usize).copied().flatten() else { continue };
@@ -219,9 +214,7 @@ fn measured(attempt: &Attempt, settings: &[(String, String)], metrics: &[Metric]
     let rows: Vec<_> = by_block.into_values().collect();
     let complete = matches!(
         &model.end,
-        End::Closed(
-            CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget | CloseReason::LoadFailed { .. }
-        )
+        End::Closed(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget | CloseReason::LoadFailed { .. })
     );
     Measured {
         id: attempt.id,

@@ -3,7 +3,8 @@ use powerband_record::{Better, LOSS_MARGIN_PERCENT, Metric, Verdict, is_loss};
 use powerband_stats::distribution::t_upper_quantile;
 use powerband_stats::fleet::waves::{self, Most, Standing};
 use powerband_stats::fleet::{
-    Effects, NodeEffect as Effect, counted as shown_by_counting, heterogeneity, largest_unseen_kind, predict_node, spread,
+    Effects, NodeEffect as Effect, counted as shown_by_counting, heterogeneity, largest_unseen_kind, predict_node,
+    spread,
 };
 use powerband_stats::{Claim, Rules, Scale, Spending};
 
@@ -47,7 +48,8 @@ pub(super) fn rules(gathered: &Gathered, place: usize, share: f64) -> Rules {
         return Rules { scale: Scale::Linear, margin: LOSS_MARGIN_PERCENT, ..base };
     }
     let settings = 0..gathered.settings.len();
-    let positive = |setting: usize| gathered.nodes.iter().flat_map(|node| values(node, setting, place)).all(|v| v > 0.0);
+    let positive =
+        |setting: usize| gathered.nodes.iter().flat_map(|node| values(node, setting, place)).all(|v| v > 0.0);
     if !started.judge_mean && settings.into_iter().all(positive) {
         return base;
     }

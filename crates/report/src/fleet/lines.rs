@@ -44,7 +44,8 @@ fn asked(setting: &Setting) -> Asked {
         let whole = assignment.knob.site.is_none();
         match (name.strip_prefix("cpufreq.").unwrap_or(name), khz) {
             ("governor", _) if whole => {
-                asked.governor = GOVERNORS.iter().find(|(kernel, _)| *kernel == assignment.value).map(|(_, slurm)| *slurm);
+                asked.governor =
+                    GOVERNORS.iter().find(|(kernel, _)| *kernel == assignment.value).map(|(_, slurm)| *slurm);
                 asked.more |= asked.governor.is_none();
             }
             ("min_freq", Some(khz)) if whole => asked.low = Some(khz),
@@ -99,7 +100,10 @@ mod tests {
         assert_eq!(lines("governor=powersave"), all("CpuFreqDef=PowerSave", "PowerSave", false));
         assert_eq!(lines("cpufreq.governor=ondemand boost=0"), all("CpuFreqDef=OnDemand", "OnDemand", true));
         assert_eq!(lines("max_freq=2GHz"), all("", "low-2000000", false));
-        assert_eq!(lines("governor=schedutil min_freq=1GHz max_freq=2GHz"), all("", "1000000-2000000:SchedUtil", false));
+        assert_eq!(
+            lines("governor=schedutil min_freq=1GHz max_freq=2GHz"),
+            all("", "1000000-2000000:SchedUtil", false)
+        );
         assert_eq!(lines("governor=userspace freq=1.5GHz"), all("", "1500000", false));
         assert_eq!(slurm("boost=0"), None);
         assert_eq!(slurm("governor@policy0=powersave"), None);

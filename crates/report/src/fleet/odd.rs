@@ -30,13 +30,7 @@ pub(super) fn find(gathered: &Gathered, kinds: Option<&Kinds>, all: &[usize]) ->
     found
 }
 
-fn named(
-    gathered: &Gathered,
-    judged: &Judged,
-    position: usize,
-    odd_in: OddIn,
-    suspect: &Suspect,
-) -> OddNode {
+fn named(gathered: &Gathered, judged: &Judged, position: usize, odd_in: OddIn, suspect: &Suspect) -> OddNode {
     let node = gathered.nodes.get(position).map(super::gather::Node::called).unwrap_or_default();
     let metric = gathered.metrics.get(judged.metric).map(|it| it.name.clone()).unwrap_or_default();
     let at = u32::try_from(position).unwrap_or(u32::MAX);
@@ -59,12 +53,8 @@ fn by_level(gathered: &Gathered, judged: &Judged, alpha: f64) -> Vec<OddNode> {
     let tell = |(position, suspect): (usize, &Suspect)| {
         let off = values[suspect.node] - suspect.mean;
         let named = named(gathered, judged, position, OddIn::Baseline, suspect);
-        let words = format!(
-            "{}: baseline {} {} against the other nodes",
-            named.node,
-            named.metric,
-            change(judged, off)
-        );
+        let words =
+            format!("{}: baseline {} {} against the other nodes", named.node, named.metric, change(judged, off));
         OddNode { value: judged.rules.shown(off), words, ..named }
     };
     odd_nodes(&odd, &positions).map(tell).collect()
@@ -126,7 +116,9 @@ fn by_noise(gathered: &Gathered, judged: &Judged, alpha: f64) -> Vec<OddNode> {
 
 /// Blocks of a node that hold all settings the node ever measured, on the scale of the differences.
 fn complete_rows(gathered: &Gathered, judged: &Judged, position: usize) -> Vec<Vec<f64>> {
-    let Some(measured) = gathered.nodes.get(position).and_then(|node| node.measured.as_ref()) else { return Vec::new() };
+    let Some(measured) = gathered.nodes.get(position).and_then(|node| node.measured.as_ref()) else {
+        return Vec::new();
+    };
     let mut settings: Vec<usize> = measured.rows.iter().flat_map(|row| row.keys().copied()).collect();
     settings.sort_unstable();
     settings.dedup();

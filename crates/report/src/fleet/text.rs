@@ -183,7 +183,9 @@ pub(super) fn render(of: &FleetAnswer, width: usize) -> String {
     }
     lines.push(String::new());
     lines.extend(of.kinds.iter().flat_map(|kinds| fold(&format!("- {}", clean(&kinds.words)), width, 2)));
-    lines.extend(of.odd.iter().flat_map(|odd| fold(&format!("- odd node {} (p {:.4})", clean(&odd.words), odd.p), width, 2)));
+    lines.extend(
+        of.odd.iter().flat_map(|odd| fold(&format!("- odd node {} (p {:.4})", clean(&odd.words), odd.p), width, 2)),
+    );
     lines.extend(caveats(of).iter().flat_map(|note| fold(&format!("- {}", clean(note)), width, 2)));
     let waiting: Vec<String> =
         of.nodes.iter().filter(|node| node.state == NodeState::Running).map(|node| node.node.clone()).collect();
@@ -236,7 +238,8 @@ fn told(of: &FleetAnswer, metric: &MetricAnswer, label: &str, group: &GroupAnswe
         let found = number.zip(place).and_then(|(number, place)| kind.metrics.get(number)?.get(place));
         let Some(found) = found else { continue };
         let mean = found.change.map_or_else(|| "-".to_owned(), |mean| change(metric, mean));
-        let kind = format!("  {}: {mean}, {} over {}", clean(&kind.name), word(found.verdict), counted(found.nodes, "node"));
+        let kind =
+            format!("  {}: {mean}, {} over {}", clean(&kind.name), word(found.verdict), counted(found.nodes, "node"));
         lines.extend(fold(&kind, width, 4));
     }
     lines
