@@ -1,9 +1,10 @@
 //! `fleet report`: what holds for all nodes.
 use powerband_fleet::{Fleet, Folder};
 
-use super::find;
+use super::{answer, find};
 use crate::cli::{OneFleet, Shared};
-use crate::exit::Answer;
+use crate::exit::{Answer, Exit};
+use crate::output;
 
 pub(super) fn run(shared: &Shared, args: &OneFleet) -> Answer {
     let (folder, fleet) = find(args)?;
@@ -12,6 +13,11 @@ pub(super) fn run(shared: &Shared, args: &OneFleet) -> Answer {
 
 /// Prints what it found.
 pub(super) fn print(shared: &Shared, fleet: &Fleet, folder: &Folder) -> Answer {
-    // PLACE OF THE ANSWER: the fleet's report from the headers and events of the attempts that count.
-    super::status::print(shared, fleet, folder)
+    let answer = answer::answer(fleet, folder)?;
+    if shared.json {
+        return output::print_json(&answer);
+    }
+    let text = if shared.verbose { answer.render(output::width()) } else { answer.brief(output::width()) };
+    output::print(&text);
+    Ok(Exit::Fine as u8)
 }
