@@ -80,7 +80,8 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 7] = [Kind::Faults, Kind::Chance, Kind::FleetStatistics, Kind::Guests, Kind::Traces, Kind::Texts, Kind::Doctor];
+    const ALL: [Kind; 7] =
+        [Kind::Faults, Kind::Chance, Kind::FleetStatistics, Kind::Guests, Kind::Traces, Kind::Texts, Kind::Doctor];
 
     /// Whether it takes part when nothing is asked for.
     fn is_usual(self) -> bool {
@@ -131,7 +132,9 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
             "--only" => {
                 let text = value(word, &mut words)?;
                 let kind = Kind::ALL.into_iter().find(|kind| kind.name() == text);
-                asked.only = Some(kind.context("--only takes faults, chance, fleet-statistics, guests, traces, texts or doctor")?);
+                asked.only = Some(
+                    kind.context("--only takes faults, chance, fleet-statistics, guests, traces, texts or doctor")?,
+                );
             }
             _ => bail!("'{word}' means nothing to sweep\n\n{}", crate::USAGE),
         }

@@ -87,7 +87,7 @@ const EXAMPLES: [(&str, &[Example]); 32] = [
                 "Run it on the nodes of a file, over ssh",
                 "powerband fleet run plan.toml --nodes-file nodes --launcher 'ssh {node}'",
             ),
-            ("Try it on simulated nodes", "powerband fleet run plans/fleet-governors.toml -N 8 --launcher local"),
+            ("Try it on simulated nodes", "powerband fleet run plans/fleet-frequency.toml -N 8 --launcher local"),
         ],
     ),
     (

@@ -1,4 +1,5 @@
 //! `fleet` on simulated nodes, with tasks as child processes: what is lost, killed or stopped loses and doubles no trial.
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::desk::{Desk, Started, root, text, until};
 
-const PLAN: &str = "plans/fleet-governors.toml";
+const PLAN: &str = "plans/fleet-frequency.toml";
 
 struct Fleet {
     desk: Desk,
@@ -77,6 +78,7 @@ fn every_node_runs_all_settings_in_blocks_by_a_seed_and_in_an_order_of_its_own()
     assert_eq!(fleet.each("state"), all("done", 5));
     let mut names = fleet.each("node");
     assert_ne!(names, ["node1", "node2", "node3", "node4", "node5"], "the order is drawn");
+    let mut seeds = BTreeSet::new();
     for (position, name) in names.iter().enumerate() {
         let name = name.as_str().unwrap();
         // The baseline, two governors and the reference by name, three times each, and the warm-up.
@@ -87,8 +89,11 @@ fn every_node_runs_all_settings_in_blocks_by_a_seed_and_in_an_order_of_its_own()
         assert_eq!((task["node"].as_str(), task["position"].as_u64()), (Some(name), Some(position as u64)));
         assert!(task["facts"]["kernel"].as_str().is_some_and(|kernel| !kernel.is_empty()), "{task}");
         let started: Value = serde_json::from_str(lines.lines().nth(1).unwrap()).unwrap();
-        assert_eq!(started["seed"].to_string(), name.trim_start_matches("node"), "a simulated node is its seed");
+        let number = name.trim_start_matches("node");
+        assert_eq!(started["machine_typed"], format!("sim:node#{number}"), "a simulated node has silicon of its own");
+        seeds.insert(started["seed"].as_u64());
     }
+    assert_eq!(seeds.len(), 5);
     names.sort_by_key(ToString::to_string);
     assert_eq!(names, ["node1", "node2", "node3", "node4", "node5"]);
     // The same seed draws the same order, and simulated nodes measure the same again.
@@ -97,6 +102,45 @@ fn every_node_runs_all_settings_in_blocks_by_a_seed_and_in_an_order_of_its_own()
     assert_eq!(again.each("node"), fleet.each("node"));
     let events = |fleet: &Fleet| text(&fleet.file("node2", 0)).lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(events(&again), events(&fleet));
+}
+
+#[test]
+fn verdicts_do_not_depend_on_which_node_ends_first() {
+    let report = |launcher: &str| {
+        let fleet = Fleet::new();
+        let script = fleet.desk.beside("launch.sh");
+        fs::write(&script, "number=${1#node}; shift; sleep \"$(($number * $LATE))\"; exec \"$@\"\n").unwrap();
+        let launcher = launcher.replace("SCRIPT", &script.display().to_string());
+        fleet.start(&["-N", "5", "--launcher", &launcher, "--at-once", "5"]).end().ended(0);
+        let folder = fleet.folder().display().to_string();
+        fleet.desk.json(&["fleet", "report", &folder])
+    };
+    let (early, late) = (report("LATE=0 sh SCRIPT {node}"), report("LATE=1 sh SCRIPT {node}"));
+    assert_eq!(early["metrics"], late["metrics"]);
+    assert_eq!((&early["odd"], &early["finding"]), (&late["odd"], &late["finding"]));
+    for (metric, verdict) in [("count_per_s", "worse"), ("energy_j", "better")] {
+        let of = early["metrics"].as_array().unwrap().iter().find(|of| of["metric"] == metric).unwrap();
+        let settings = of["settings"].as_array().unwrap();
+        assert!(settings.len() == 2 && settings.iter().all(|it| it["fleet"]["verdict"] == verdict), "{of}");
+    }
+}
+
+#[test]
+fn what_the_first_nodes_decide_needs_no_others() {
+    let fleet = Fleet::new();
+    fleet.start(&["-N", "40", "--launcher", "local", "--at-once", "3"]).end().ended(0);
+    let status = fleet.status();
+    assert_eq!(status["ended"], "decided");
+    let states = fleet.each("state");
+    assert!(states[..3].iter().all(|state| state == "done"), "{states:?}");
+    let unneeded = states.iter().filter(|state| *state == "not_needed").count();
+    assert!(unneeded > 20, "{states:?}");
+    let folder = fleet.folder().display().to_string();
+    let answer = fleet.desk.json(&["fleet", "report", &folder]);
+    assert_eq!(answer["over"], true);
+    assert_eq!(answer["nodes"].as_array().unwrap().len(), 40 - unneeded);
+    // Each is stored, once.
+    assert_eq!(fleet.desk.experiments(), 40 - unneeded);
 }
 
 #[test]

@@ -59,11 +59,8 @@ pub(super) fn answer(fleet: &Fleet, folder: &Folder) -> Result<FleetAnswer, Fail
     let size = nodes.len() - unneeded;
     let given_up: BTreeSet<String> =
         nodes.iter().filter(|node| node.state == State::Lost).map(|node| node.node.clone()).collect();
-    let known = judged::Fleet {
-        order: nodes.iter().take(size).map(|node| node.node.clone()).collect(),
-        given_up,
-        over,
-    };
+    let known =
+        judged::Fleet { order: nodes.iter().take(size).map(|node| node.node.clone()).collect(), given_up, over };
     let attempts = Reader::default().read(folder, fleet)?;
     let of_size = |(mut header, events): (ExperimentHeader, Vec<Event>)| {
         if let Some(task) = &mut header.fleet {

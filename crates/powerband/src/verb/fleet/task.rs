@@ -87,9 +87,7 @@ fn planned(task: &Task, node: &Node) -> Result<Plan, Failure> {
     let mut plan = Plan::parse(&task.fleet.plan_file, &task.fleet.plan).map_err(usage)?;
     plan.machine = machine_of(&task.fleet, &plan, node);
     (plan.blocks, plan.min_runs, plan.max_runs, plan.runs) = (None, None, None, Some(task.fleet.blocks));
-    // A simulated node is known by the seed behind its name.
-    let named = plan.machine.as_ref().is_some_and(|name| name.starts_with("sim:") && name.contains('#'));
-    plan.seed = (!named).then(|| task.fleet.seed_at(task.position));
+    plan.seed = Some(task.fleet.seed_at(task.position));
     Ok(plan)
 }
 
