@@ -74,7 +74,7 @@ fn all(value: &str, times: usize) -> Vec<Value> {
 #[test]
 fn every_node_runs_all_settings_in_blocks_by_a_seed_and_in_an_order_of_its_own() {
     let fleet = Fleet::new();
-    fleet.start(&["-N", "5", "--launcher", "local", "--blocks", "3"]).end().ended(0);
+    fleet.start(&["-N", "5", "--launcher", "local", "--blocks", "3", "--at-once", "5"]).end().ended(0);
     assert_eq!(fleet.each("state"), all("done", 5));
     let mut names = fleet.each("node");
     assert_ne!(names, ["node1", "node2", "node3", "node4", "node5"], "the order is drawn");
@@ -98,7 +98,7 @@ fn every_node_runs_all_settings_in_blocks_by_a_seed_and_in_an_order_of_its_own()
     assert_eq!(names, ["node1", "node2", "node3", "node4", "node5"]);
     // The same seed draws the same order, and simulated nodes measure the same again.
     let again = Fleet::new();
-    again.start(&["--nodes", "node[1-5]", "--launcher", "local", "--blocks", "3", "--at-once", "1"]).end().ended(0);
+    again.start(&["--nodes", "node[1-5]", "--launcher", "local", "--blocks", "3", "--at-once", "5"]).end().ended(0);
     assert_eq!(again.each("node"), fleet.each("node"));
     let events = |fleet: &Fleet| text(&fleet.file("node2", 0)).lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(events(&again), events(&fleet));
@@ -150,7 +150,7 @@ fn a_node_whose_link_breaks_is_lost_with_a_reason_and_runs_again_when_resumed() 
     let script = fleet.desk.beside("launch.sh");
     let mark = fleet.desk.beside("broke");
     let body = format!(
-        "node=$1; shift\nif [ $node = node2 ] && ! [ -e {mark} ]; then touch {mark}; \"$@\" | head -n 40; echo link broke >&2; exit 255\n\
+        "node=$1; shift\nif [ $node = node2 ] && ! [ -e {mark} ]; then touch {mark}; \"$@\" | head -n 200; echo link broke >&2; exit 255\n\
          else exec \"$@\"; fi\n",
         mark = mark.display()
     );
@@ -174,7 +174,7 @@ fn a_node_whose_link_breaks_is_lost_with_a_reason_and_runs_again_when_resumed() 
 fn a_fleet_that_is_stopped_ends_its_tasks_and_goes_on_when_resumed() {
     for signal in [Signal::INT, Signal::KILL] {
         let fleet = Fleet::new();
-        let running = fleet.start(&["-N", "4", "--launcher", "local", "--blocks", "300", "--at-once", "2"]);
+        let running = fleet.start(&["-N", "4", "--launcher", "local", "--blocks", "150"]);
         until("two nodes measure", || {
             ["node1", "node2", "node3", "node4"].iter().filter(|node| fleet.trials(node, 0).len() > 10).count() >= 2
         });
@@ -200,7 +200,7 @@ fn a_fleet_that_is_stopped_ends_its_tasks_and_goes_on_when_resumed() {
 #[test]
 fn a_fleet_is_cancelled_from_elsewhere() {
     let fleet = Fleet::new();
-    let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "300"]);
+    let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "150"]);
     until("a node measures", || fleet.trials("node1", 0).len() > 10);
     let folder = fleet.folder().display().to_string();
     let said = fleet.desk.run(&["fleet", "resume", &folder]).refused(8);
@@ -215,14 +215,14 @@ fn a_fleet_is_cancelled_from_elsewhere() {
 #[test]
 fn a_task_that_is_killed_is_lost_and_its_blocks_count() {
     let fleet = Fleet::new();
-    let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "300"]);
+    let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "150"]);
     until("node3 measures", || fleet.trials("node3", 0).len() > 10);
     kill_process(fleet.owner("node3").unwrap(), Signal::KILL).unwrap();
     running.end().ended(0);
     let status = fleet.status();
     let lost = status["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "node3").unwrap();
     assert_eq!((&lost["state"], &lost["restored"]), (&"lost".into(), &false.into()));
-    assert!(lost["blocks"].as_u64() > Some(0) && lost["blocks"].as_u64() < Some(300), "{lost}");
+    assert!(lost["blocks"].as_u64() > Some(0) && lost["blocks"].as_u64() < Some(150), "{lost}");
 }
 
 #[test]
