@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use powerband_experiment::Plan;
 use powerband_host::LinkOptions;
 use powerband_record::CpuList;
+use crate::header::without_passwords;
 use powerband_rig::{Names, Opening, Purpose, RigError};
 
 /// What is said of an experiment outside its plan; what is given here wins over the plan.
@@ -43,7 +44,8 @@ impl Options {
 
     /// What others find in the locks.
     pub(crate) fn doing(&self) -> String {
-        self.command_line.get(1..).unwrap_or_default().join(" ")
+        let words = self.command_line.get(1..).unwrap_or_default();
+        words.iter().map(|word| without_passwords(word)).collect::<Vec<_>>().join(" ")
     }
 
     /// Why the rig is opened.
