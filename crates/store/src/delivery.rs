@@ -148,3 +148,6 @@ fn shortened(json: &str) -> String {
         None => json.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;
