@@ -206,7 +206,9 @@ fn header(experiment: usize) -> Result<ExperimentHeader> {
 fn event(number: usize) -> Result<Event> {
     let (trial, at_ns) = (number / 3, number * 1_000_000_000);
     let event = match number % 3 {
-        0 => json!({"event": "trial_started", "trial": trial, "block": trial / 4 + 1, "setting": trial % 4, "copy": 0, "at_ns": at_ns}),
+        0 => {
+            json!({"event": "trial_started", "trial": trial, "block": trial / 4 + 1, "setting": trial % 4, "copy": 0, "at_ns": at_ns})
+        }
         1 => json!({"event": "landed", "trial": trial, "site": {
             "knob": "cpufreq.freq", "site": "policy0", "asked": "2400000", "reads_back": "2400000", "landed": "applied"}}),
         _ => json!({"event": "trial_done", "trial": trial, "at_ns": at_ns, "outcome": {"metrics": {

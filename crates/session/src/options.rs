@@ -1,10 +1,10 @@
 //! What is said of an experiment outside its plan.
 use std::path::PathBuf;
 
+use crate::header::without_passwords;
 use powerband_experiment::Plan;
 use powerband_host::LinkOptions;
 use powerband_record::CpuList;
-use crate::header::without_passwords;
 use powerband_rig::{Names, Opening, Purpose, RigError};
 
 /// What is said of an experiment outside its plan; what is given here wins over the plan.

@@ -16,7 +16,8 @@ pub fn without_password(name: &str) -> String {
         None => rest.to_owned(),
     };
     let (address, parameters) = rest.split_once('?').unwrap_or((&rest, ""));
-    let kept: Vec<&str> = parameters.split('&').filter(|one| !one.is_empty() && !one.starts_with("password=")).collect();
+    let kept: Vec<&str> =
+        parameters.split('&').filter(|one| !one.is_empty() && !one.starts_with("password=")).collect();
     let behind = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
     format!("{scheme}://{address}{behind}")
 }

@@ -118,9 +118,7 @@ fn read(db: &Connection, path: &std::path::Path, (id, key): (i64, &str), first: 
         .prepare_cached("SELECT json FROM event WHERE experiment = ?1 AND seq >= ?2 ORDER BY seq")
         .and_then(|mut query| query.query_map([id, from], |row| row.get(0))?.collect())
         .map_err(sqlite)?;
-    let row = |row: &rusqlite::Row| {
-        Ok(Superseded { resumption: row.get(0)?, seq: row.get(1)?, json: row.get(2)? })
-    };
+    let row = |row: &rusqlite::Row| Ok(Superseded { resumption: row.get(0)?, seq: row.get(1)?, json: row.get(2)? });
     let superseded = match first {
         0 => db
             .prepare_cached("SELECT resumption, seq, json FROM superseded WHERE experiment = ?1 ORDER BY 1, 2")

@@ -120,9 +120,8 @@ pub(crate) fn changes<'a>(place: &str, incoming: &'a Kept, there: &'a Kept) -> R
     };
     // Where each of our events belongs there: aside where a resumption we do not know has superseded it.
     let ours_aside = incoming.superseded.iter().map(|row| (Some(row.resumption), row.seq, row.json.as_str()));
-    let by_theirs = |seq: i64| {
-        their_cuts.range(our_last + 1..).find(|&(_, &cut)| cut <= seq).map(|(&resumption, _)| resumption)
-    };
+    let by_theirs =
+        |seq: i64| their_cuts.range(our_last + 1..).find(|&(_, &cut)| cut <= seq).map(|(&resumption, _)| resumption);
     for (resumption, seq, json) in ours_aside.chain(incoming.rows().map(|(seq, json)| (by_theirs(seq), seq, json))) {
         let found = match resumption {
             Some(resumption) => aside.get(&(resumption, seq)),

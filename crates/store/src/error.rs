@@ -105,7 +105,9 @@ pub enum StoreError {
         why: String,
     },
     /// This powerband cannot use PostgreSQL.
-    #[error("this powerband was built without PostgreSQL, so that {place} cannot be used; build it with `cargo install --path crates/powerband --features postgresql`")]
+    #[error(
+        "this powerband was built without PostgreSQL, so that {place} cannot be used; build it with `cargo install --path crates/powerband --features postgresql`"
+    )]
     NoPostgresql {
         /// The shared store.
         place: String,
@@ -135,7 +137,9 @@ pub enum StoreError {
         why: String,
     },
     /// The same event of the same experiment says something else there.
-    #[error("event {seq} of experiment {run} is another one in {place}: it has `{theirs}` there and `{ours}` here; nothing of this experiment was delivered")]
+    #[error(
+        "event {seq} of experiment {run} is another one in {place}: it has `{theirs}` there and `{ours}` here; nothing of this experiment was delivered"
+    )]
     Differs {
         /// The experiment's key.
         run: String,

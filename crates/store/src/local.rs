@@ -184,7 +184,8 @@ impl Engine for Local {
 
     fn of_fleet(&self, fleet: &str) -> Result<Vec<Member>, StoreError> {
         let sqlite = |error: rusqlite::Error| self.sqlite(&error);
-        let sql = "SELECT id, header, state FROM experiment WHERE json_extract(header, '$.fleet.fleet') = ?1 ORDER BY id";
+        let sql =
+            "SELECT id, header, state FROM experiment WHERE json_extract(header, '$.fleet.fleet') = ?1 ORDER BY id";
         let mut query = self.db.prepare_cached(sql).map_err(sqlite)?;
         let row = |row: &Row| Ok((row.get(0)?, row.get::<_, String>(1)?, State::parse(row.get_ref(2)?.as_str()?)));
         let rows = query.query_map([fleet], row).map_err(sqlite)?;

@@ -32,7 +32,12 @@ const LATEST: &str = "
 
 impl Local {
     /// See [`crate::Store::noise`].
-    pub(crate) fn latest_noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<Noise>, StoreError> {
+    pub(crate) fn latest_noise(
+        &self,
+        host: &str,
+        started: &Started,
+        metric: &Metric,
+    ) -> Result<Option<Noise>, StoreError> {
         let load = serde_json::to_string(&started.load).unwrap_or_default();
         let key = params![metric.name, metric.boundary, started.machine, started.far, started.system, load, host];
         let noise = |row: &rusqlite::Row| {

@@ -21,6 +21,12 @@ impl Computed {
     }
 }
 
+/// The key of an experiment that begins where none can be drawn: of its process.
+#[cfg(feature = "postgresql")]
+pub(crate) fn of_process(header: &ExperimentHeader) -> String {
+    format!("{:032x}", fnv1a(serde_json::to_string(header).unwrap_or_default().as_bytes()))
+}
+
 /// The hash FNV-1a with 128 bits: nobody attacks it, and it must be the same in every version.
 fn fnv1a(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

@@ -44,7 +44,9 @@ impl Store {
     /// [`StoreError::NotOurs`]; [`StoreError::Unreachable`], which for writing is a notice; as [`Store::open`] of the file.
     pub fn open_shared(url: &str, journal: &Path, purpose: Purpose) -> Result<Option<Store>, StoreError> {
         #[cfg(feature = "postgresql")]
-        return Ok(crate::postgresql::Shared::open(url, journal, purpose)?.map(|shared| Store { engine: Box::new(shared) }));
+        return Ok(
+            crate::postgresql::Shared::open(url, journal, purpose)?.map(|shared| Store { engine: Box::new(shared) })
+        );
         #[cfg(not(feature = "postgresql"))]
         {
             let _ = (journal, purpose);

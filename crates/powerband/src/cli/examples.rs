@@ -93,7 +93,10 @@ const EXAMPLES: [(&str, &[Example]); 32] = [
                 "Deliver what the database lacks",
                 "powerband store push --store postgresql://me@db.example.org/powerband",
             ),
-            ("Copy a database into a file", "powerband store migrate postgresql://me@db.example.org/powerband all.sqlite"),
+            (
+                "Copy a database into a file",
+                "powerband store migrate postgresql://me@db.example.org/powerband all.sqlite",
+            ),
         ],
     ),
     ("list", &[("List the stored experiments", "powerband list"), ("List them as JSON", "powerband list --json")]),

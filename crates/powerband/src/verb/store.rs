@@ -79,7 +79,8 @@ fn push(shared: &Shared, args: &Push) -> Answer {
 }
 
 fn need(store: &Path) -> Result<Store, crate::exit::Failure> {
-    let none = || usage(format!("there is no store {}", powerband_store::without_password(&store.display().to_string())));
+    let none =
+        || usage(format!("there is no store {}", powerband_store::without_password(&store.display().to_string())));
     powerband_session::store::find(Some(store))?.ok_or_else(none)
 }
 
@@ -92,7 +93,8 @@ fn taken(from: &Store, to: &Path, same_numbers: bool) -> Result<Taken, crate::ex
 impl Taken {
     fn new(from: String, to: String, moved: Moved) -> Taken {
         let Moved { experiments, complete, events, already, differ } = moved;
-        let different = |(experiment, why): (i64, powerband_store::StoreError)| Different { experiment, why: why.to_string() };
+        let different =
+            |(experiment, why): (i64, powerband_store::StoreError)| Different { experiment, why: why.to_string() };
         Taken { from, to, experiments, complete, events, already, differ: differ.into_iter().map(different).collect() }
     }
 }

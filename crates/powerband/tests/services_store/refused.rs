@@ -10,7 +10,18 @@ use crate::server::{SECRET, Server};
 fn what_is_not_ours_is_refused_in_words() {
     let Some(server) = Server::new() else { return };
     let desk = Desk::new();
-    let try_ = ["--machine", "sim:quadcore", "try", "governor=powersave", "--load", "counter", "--for", "10s", "--blocks", "2"];
+    let try_ = [
+        "--machine",
+        "sim:quadcore",
+        "try",
+        "governor=powersave",
+        "--load",
+        "counter",
+        "--for",
+        "10s",
+        "--blocks",
+        "2",
+    ];
     let refused = |url: &str, code: i32| {
         let said = [&["list"][..], &try_].map(|words| desk.run(&[&["--store", url], words].concat()).refused(code));
         assert_eq!(said[0], said[1], "before anything is measured");
@@ -22,7 +33,9 @@ fn what_is_not_ours_is_refused_in_words() {
     desk.run(&[&["--store", other.as_str()], &try_[..]].concat()).ended(0);
     server.asked("CREATE SCHEMA powerband; CREATE TABLE powerband.store (shelf text)");
     assert!(refused(&server.url("postgres"), 8).contains("is a database of another program"));
-    server.asked("DROP TABLE powerband.store; CREATE TABLE powerband.store AS SELECT 'powerband' AS application, 7 AS version");
+    server.asked(
+        "DROP TABLE powerband.store; CREATE TABLE powerband.store AS SELECT 'powerband' AS application, 7 AS version",
+    );
     assert!(refused(&server.url("postgres"), 8).contains("newer powerband (store version 7, this one knows 3)"));
     let said = refused(&server.url("postgres").replace(SECRET, "wrong-word"), 8);
     assert!(said.contains("password authentication failed"), "{said}");
@@ -42,7 +55,11 @@ fn it_is_encrypted_and_the_server_is_who_it_says() {
         let mut openssl = Command::new("openssl");
         openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]);
         openssl.args(["-subj", "/CN=test", "-addext", &format!("subjectAltName={address}")]);
-        openssl.args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"]).arg(&key).arg("-out").arg(&certificate);
+        openssl
+            .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+            .arg(&key)
+            .arg("-out")
+            .arg(&certificate);
         Ran::of(&openssl.output().unwrap()).ended(0);
         (key, certificate)
     };
@@ -72,7 +89,18 @@ fn it_is_encrypted_and_the_server_is_who_it_says() {
     let localhost = desk.run(&["--store", &url(&by_name).replace("127.0.0.1", "localhost"), "list"]).refused(8);
     assert!(localhost.contains("certificate"), "{localhost}");
     // What is sent is encrypted.
-    let words = ["--machine", "sim:quadcore", "try", "governor=powersave", "--load", "counter", "--for", "10s", "--blocks", "2"];
+    let words = [
+        "--machine",
+        "sim:quadcore",
+        "try",
+        "governor=powersave",
+        "--load",
+        "counter",
+        "--for",
+        "10s",
+        "--blocks",
+        "2",
+    ];
     server.asked("ALTER SYSTEM SET log_connections = on");
     desk.run(&[&["--store", &url(&trusted)], &words[..]].concat()).ended(0);
     assert_eq!(server.asked("SELECT count(*) FROM powerband.experiment"), "1");

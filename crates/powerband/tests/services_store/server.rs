@@ -142,11 +142,18 @@ impl Server {
 
     /// Nothing of it answers any more, and no connection is closed: as behind a network that is cut.
     pub(crate) fn freeze(&self) {
-        self.all().into_iter().for_each(|pid| drop(kill_process(pid, Signal::STOP)));
+        self.signal(Signal::STOP);
+    }
+
+    fn signal(&self, signal: Signal) {
+        for pid in self.all() {
+            // One that has ended meanwhile answers nothing either.
+            kill_process(pid, signal).ok();
+        }
     }
 
     pub(crate) fn thaw(&self) {
-        self.all().into_iter().for_each(|pid| drop(kill_process(pid, Signal::CONT)));
+        self.signal(Signal::CONT);
     }
 
     /// The server's first process and its children, which are groups of their own.
@@ -155,7 +162,8 @@ impl Server {
         let parent = format!("PPid:\t{}\n", first.as_raw_nonzero());
         let is_child = |path: &Path| fs::read_to_string(path.join("status")).is_ok_and(|text| text.contains(&parent));
         let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path());
-        let children = entries.filter(|path| is_child(path)).filter_map(|path| path.file_name()?.to_str()?.parse().ok());
+        let children =
+            entries.filter(|path| is_child(path)).filter_map(|path| path.file_name()?.to_str()?.parse().ok());
         [first].into_iter().chain(children.filter_map(Pid::from_raw)).collect()
     }
 }

@@ -51,6 +51,10 @@ impl Connection {
         &self.place
     }
 
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
+    }
+
     fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
         match self.runtime.block_on(async { timeout(self.patience, answer).await }) {
             Ok(answered) => answered.map_err(|error| sorted(&self.place, &error)),

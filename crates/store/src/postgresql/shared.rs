@@ -10,7 +10,7 @@ use crate::delivery::{Kept, Put};
 use crate::engine::Engine;
 use crate::local::Local;
 use crate::row::{Member, Summary};
-use crate::{Noise, Notice, Purpose, StoreError};
+use crate::{Noise, Notice, Purpose, StoreError, run_key};
 
 /// How long an answer may take while an experiment waits, and while a person does.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -197,11 +197,8 @@ impl Engine for Shared {
             Some(local) => local,
             none => none.insert(Local::open(&self.journal)?),
         };
-        let id = local.begin(header)?;
-        let key = match &header.run {
-            Some(key) => key.clone(),
-            None => local.keys_of(&format!("WHERE id = {id}"))?.into_iter().map(|(_, key)| key).next().unwrap_or_default(),
-        };
+        let key = header.run.clone().unwrap_or_else(|| run_key::of_process(header));
+        let id = local.begin(&ExperimentHeader { run: Some(key.clone()), ..header.clone() })?;
         self.writing = Some(Writing { id, local: id, key, number: None, delivered: 0 });
         if self.attempts.trouble.is_none() {
             self.deliver(true);

@@ -11,15 +11,14 @@ const APPLICATION: &str = "powerband";
 /// Two that make the tables at once take turns by this number: "PwBd".
 const MAKING: i64 = 0x5077_4264;
 
-/// A lock is waited for no longer than this: an experiment waits too. A client that vanished loses its transaction.
-const SESSION: &str = "SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '60s'";
-
 /// Whether our tables are there.
 ///
 /// # Errors
 /// [`StoreError::NotOurs`], [`StoreError::NewerVersion`], or what the database says.
 pub(super) fn are_there(connection: &Connection) -> Result<bool, StoreError> {
-    connection.batch(SESSION)?;
+    // A lock is waited for as long as an answer: an experiment may wait too. A client that vanished loses its transaction.
+    let seconds = connection.patience().as_secs();
+    connection.batch(&format!("SET lock_timeout = '{seconds}s'; SET idle_in_transaction_session_timeout = '60s'"))?;
     recognise(connection)
 }
 
@@ -63,7 +62,8 @@ fn recognise(connection: &Connection) -> Result<bool, StoreError> {
     if columns != 2 {
         return Err(not_ours());
     }
-    let row = connection.row("SELECT application::text, version::bigint FROM powerband.store", &[])?.ok_or_else(not_ours)?;
+    let row =
+        connection.row("SELECT application::text, version::bigint FROM powerband.store", &[])?.ok_or_else(not_ours)?;
     let (application, version): (String, i64) = (connection.column(&row, 0)?, connection.column(&row, 1)?);
     if application != APPLICATION {
         return Err(not_ours());
