@@ -49,7 +49,7 @@ fn every_verb_says_the_same_as_with_a_file() {
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("performance") && !page.contains(SECRET));
     // A second one has the next number, and `list` both.
-    on(&["--machine", "sim:quadcore", "calibrate", "--load", "counter", "--for", "10s", "--blocks", "6"]);
+    on(&["--machine", "sim:quadcore", "calibrate", "--load", "counter", "--for", "10s"]);
     let list = on(&["--json", "list"]).value();
     let listed = |field: &str| {
         list["experiments"].as_array().unwrap().iter().map(|it| it[field].to_string()).collect::<Vec<_>>()
@@ -58,10 +58,6 @@ fn every_verb_says_the_same_as_with_a_file() {
     // The calibration is found by who measures next, on any host's file.
     let other = on(&COUNTER);
     assert!(other.err.contains("from calibration 2"), "{}", other.err);
-    assert_eq!(
-        server.asked("SELECT count(*) FROM powerband.event WHERE experiment = 3 AND seq > 0 AND json = ''"),
-        "0"
-    );
 }
 
 #[test]
