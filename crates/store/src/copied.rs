@@ -8,6 +8,7 @@ use crate::{StoreError, noise, run_key};
 
 impl Local {
     /// The number of the experiment with this key.
+    #[cfg(any(test, feature = "postgresql"))]
     pub(crate) fn find(&self, key: &str) -> Result<Option<i64>, StoreError> {
         let found = self
             .db

@@ -35,6 +35,7 @@ pub(crate) struct Superseded {
 
 /// What a list and later experiments ask of one, computed from its events.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "postgresql"), expect(dead_code, reason = "only a shared store keeps it"))]
 pub(crate) struct Derived {
     pub(crate) summary: Summary,
     /// For which experiments its calibrations hold, where it has any.
