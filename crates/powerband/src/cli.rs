@@ -16,6 +16,7 @@ mod look;
 mod noise;
 mod pace;
 mod sim;
+mod store;
 mod stored;
 
 pub(crate) use change::{Set, Undo, With};
@@ -29,6 +30,7 @@ pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKno
 pub(crate) use noise::{Calibrate, Compare};
 pub(crate) use pace::{Cpuspeed, Pace, PaceRule};
 pub(crate) use sim::{MountLoad, Sim, SimVerb};
+pub(crate) use store::{Push, StoreArgs, StoreVerb};
 pub(crate) use stored::{Export, Format, Report, Show};
 
 /// Find the settings at which a Linux machine does its work best, by measuring
@@ -118,8 +120,8 @@ pub(crate) struct Shared {
     /// Print the full report: every table, caveat and void trial
     #[arg(short = 'v', long, global = true, help_heading = OUTPUT)]
     pub(crate) verbose: bool,
-    /// File that keeps the results (default: powerband.sqlite in the state folder)
-    #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE", help_heading = OUTPUT)]
+    /// File that keeps the results, or postgresql://USER@HOST/DATABASE (default: powerband.sqlite in the state folder)
+    #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE", hide_env_values = true, help_heading = OUTPUT)]
     pub(crate) store: Option<PathBuf>,
     /// Print help (-h: summary, --help: all)
     #[arg(short, long, global = true, action = clap::ArgAction::Help, help_heading = OUTPUT)]
@@ -190,6 +192,8 @@ pub(crate) enum Verb {
     Report(Report),
     /// Export an experiment as JSON, CSV, Markdown, SVG or PNG
     Export(Export),
+    /// Deliver experiments to a shared store, or copy one store to another
+    Store(StoreArgs),
     /// Repeat published experiments on simulated machines, and check each of their claims
     Replicate(Replicate),
     /// List, show or mount the simulated machines

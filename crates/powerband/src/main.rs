@@ -88,6 +88,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Compare(args) => verb::compare::run(&shared, &args),
         Verb::Report(args) => verb::report::run(&shared, &args),
         Verb::Export(args) => verb::export::run(&shared, &args),
+        Verb::Store(args) => verb::store::run(&shared, &args),
         Verb::Replicate(args) => verb::replicate::run(&shared, &args),
         Verb::Sim(args) => verb::sim::run(&shared, &args),
         Verb::Agent(args) => verb::agent::run(&args),

@@ -24,6 +24,7 @@ pub(crate) mod run;
 pub(crate) mod set;
 pub(crate) mod show;
 pub(crate) mod sim;
+pub(crate) mod store;
 pub(crate) mod try_;
 pub(crate) mod tune;
 pub(crate) mod undo;

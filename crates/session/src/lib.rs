@@ -31,6 +31,7 @@ mod witness;
 pub use caller::user_of_loads;
 pub use commands::{Listed, start_nothing};
 pub use error::{SessionError, class_of_knob, class_of_resolve};
+pub use header::without_passwords;
 pub use measure::{Experiment, OnRig, prepare};
 pub use options::Options;
 pub use pace::{Decided, PaceEnd, PaceListener, Pacing, Wished};

@@ -1,6 +1,7 @@
 //! What is said of an experiment outside its plan.
 use std::path::PathBuf;
 
+use crate::header::without_passwords;
 use powerband_experiment::Plan;
 use powerband_host::LinkOptions;
 use powerband_record::{CpuList, FleetTask};
@@ -45,7 +46,8 @@ impl Options {
 
     /// What others find in the locks.
     pub(crate) fn doing(&self) -> String {
-        self.command_line.get(1..).unwrap_or_default().join(" ")
+        let words = self.command_line.get(1..).unwrap_or_default();
+        words.iter().map(|word| without_passwords(word)).collect::<Vec<_>>().join(" ")
     }
 
     /// Why the rig is opened.

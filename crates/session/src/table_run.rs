@@ -33,7 +33,9 @@ pub(crate) fn prepare(
     let table = read(&names_written(plan))?;
     let resolved = resolve_table(plan, &table)?;
     notes.note(table.describe().into());
-    OnTable::new(table, resolved.started, options, seed_drawn)
+    let mut on_table = OnTable::new(table, resolved.started, options, seed_drawn)?;
+    on_table.store.iter_mut().for_each(|store| store::note(store, notes));
+    Ok(on_table)
 }
 
 impl OnTable {

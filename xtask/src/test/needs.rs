@@ -7,7 +7,7 @@ use crate::cargo::top;
 use crate::metadata::target_folder;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 48] = [
+const PACKAGES: [(&str, &str); 50] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -50,6 +50,8 @@ const PACKAGES: [(&str, &str); 48] = [
     // Modules, which are found in no path: Debian says whether they are there.
     ("libphp.so", "libapache2-mod-php"),
     ("mysqli.so", "php-mysql"),
+    ("postgres", "postgresql"),
+    ("openssl", "openssl"),
     ("node", "nodejs"),
     ("npm", "npm"),
     ("chromium", "chromium"),

@@ -84,6 +84,8 @@ impl Tier {
                 "libphp.so",
                 "mysqli.so",
                 "mariadbd",
+                "postgres",
+                "openssl",
                 "unshare",
                 "node",
                 "npm",

@@ -9,7 +9,7 @@ type Example = (&'static str, &'static str);
 /// The verbs as `powerband help` groups them.
 pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["try", "tune", "calibrate", "run", "resume", "fleet", "replicate"]),
-    ("Results", &["list", "show", "compare", "report", "export"]),
+    ("Results", &["list", "show", "compare", "report", "export", "store"]),
     ("Change settings", &["set", "undo", "with", "pace", "confirm"]),
     ("Keep settings", &["keep", "unkeep", "check", "guard"]),
     ("Look at the machine", &["info", "get", "why", "knobs", "doctor", "watch", "capture"]),
@@ -30,7 +30,7 @@ const USAGE: [(&str, &str); 2] = [
 ];
 
 /// Examples of each verb, the most common use first.
-const EXAMPLES: [(&str, &[Example]); 32] = [
+const EXAMPLES: [(&str, &[Example]); 33] = [
     (
         "try",
         &[
@@ -95,6 +95,19 @@ const EXAMPLES: [(&str, &[Example]); 32] = [
         &[
             ("Repeat one article", "powerband replicate router"),
             ("Repeat all, and write a page", "powerband replicate -o claims.html"),
+        ],
+    ),
+    (
+        "store",
+        &[
+            (
+                "Deliver what the database lacks",
+                "powerband store push --store postgresql://me@db.example.org/powerband",
+            ),
+            (
+                "Copy a database into a file",
+                "powerband store migrate postgresql://me@db.example.org/powerband all.sqlite",
+            ),
         ],
     ),
     ("list", &[("List the stored experiments", "powerband list"), ("List them as JSON", "powerband list --json")]),

@@ -14,10 +14,8 @@ pub(super) fn keep(shared: &Shared, fleet: &Fleet, folder: &Folder) -> Result<()
     }
     let attempts = Reader::default().read(folder, fleet)?;
     let mut store = powerband_session::store::open(shared.store.as_deref())?;
-    let mut there = BTreeSet::new();
-    for summary in store.list()? {
-        there.extend(store.header(summary.id)?.run);
-    }
+    let members = store.experiments_of_fleet(&fleet.key)?;
+    let mut there: BTreeSet<String> = members.into_iter().filter_map(|member| member.header.run).collect();
     for attempt in attempts.values().filter_map(|all| best(all)) {
         let Some(header) = &attempt.header else { continue };
         if header.run.as_ref().is_some_and(|run| !there.insert(run.clone())) {

@@ -6,7 +6,7 @@ use powerband_rig::{MAX_WRITTEN_BYTES, read_text};
 use super::{conducting, home, launcher};
 use crate::cli::{FleetRun, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::output;
+use crate::{output, typed};
 
 /// The launcher that needs none.
 const LOCAL: &str = "local";
@@ -37,9 +37,13 @@ pub(super) fn run(shared: &Shared, args: &FleetRun) -> Answer {
         nodes: order(seed, nodes),
         via,
         program: args.program.clone().map_or_else(own_program, Ok)?,
-        store: shared.store.as_ref().map(|path| path.display().to_string()).filter(|store| store.contains("://")),
+        store: shared
+            .store
+            .as_ref()
+            .map(|path| path.display().to_string())
+            .filter(|store| powerband_store::is_shared(store)),
         started_unix_s: powerband_host::unix_time_s(),
-        command_line: std::env::args().collect(),
+        command_line: typed::words().collect(),
     };
     check(&fleet, &plan)?;
     // Whether there is a Slurm is known before anything is made.

@@ -109,7 +109,7 @@ fn measure(shared: &Shared, task: &Task, sink: &mut Sink) -> Answer {
         Experiment::OnRig(on_rig) => on_rig.run(&options.command_line, sink)?,
         Experiment::OnTable(on_table) => on_table.run(&options.command_line, sink)?,
     };
-    let settled = ended.settle()?;
+    let settled = ended.settle(&mut output::note)?;
     if let Some(unrestored) = settled.unrestored {
         return Err(unrestored.into());
     }
