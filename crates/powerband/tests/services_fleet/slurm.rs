@@ -147,7 +147,7 @@ fn configuration(folder: &Path) -> String {
     let host = host.nodename().to_str().unwrap();
     let mut text = format!(
         "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={}\nAuthType=auth/munge\n\
-         AuthInfo=socket={folder}/run/munge.socket,cred_expire=5\nCredType=cred/munge\nSlurmUser=root\nSlurmdUser=root\n\
+         AuthInfo=socket={folder}/run/munge.socket,cred_expire=60\nCredType=cred/munge\nSlurmUser=root\nSlurmdUser=root\n\
          SlurmdParameters=config_overrides\nStateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool-%n\n\
          SlurmdPidFile={folder}/run/slurmd-%n.pid\nSlurmctldPidFile={folder}/run/slurmctld.pid\n\
          ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n\

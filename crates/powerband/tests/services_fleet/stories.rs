@@ -85,6 +85,17 @@ impl Cluster {
     }
 }
 
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let folder = self.folder();
+            let status = self.run(&["fleet", "status", folder.to_str().unwrap()]);
+            let jobs = self.slurm.ask("squeue", &["--states=all", "--format=%i %N %T %r"]);
+            eprintln!("{jobs}\n{}{}", status.out, status.err);
+        }
+    }
+}
+
 /// The trials of a file that are done, by their numbers; no number comes twice.
 #[track_caller]
 fn trials(path: &Path) -> Vec<u64> {
@@ -159,15 +170,17 @@ fn a_task_that_runs_twice_at_once_counts_once() {
     if !ready() {
         return;
     }
-    let cluster = Cluster::start();
+    let mut cluster = Cluster::start();
     let running = Started::of(&mut cluster.fleet(LONG, &[]));
     cluster.measuring();
-    // Without its slurmstepd the task runs on while its job is queued again; it waits for the second one to begin.
+    // Without its slurmd and slurmstepd the task runs on while its job is queued again; it waits for the second one to begin.
     let task = cluster.task("n1");
     signal(task, Signal::STOP);
     let job = cluster.slurm.job("n1").unwrap();
+    cluster.slurm.kill_node("n1");
     cluster.slurm.kill_step(&job);
     cluster.slurm.ask("scontrol", &["requeue", &job]);
+    cluster.slurm.start_node("n1");
     until("the task runs twice", || {
         cluster.slurm.ask("scontrol", &["update", &format!("JobId={job}"), "StartTime=now"]);
         cluster.lines("n1", 1) > 0
