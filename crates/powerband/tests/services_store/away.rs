@@ -110,6 +110,38 @@ fn without_a_database_the_experiment_goes_on_and_is_delivered_later() {
 }
 
 #[test]
+fn a_killed_experiment_is_delivered_as_far_as_it_came_and_goes_on() {
+    let Some(mut server) = Server::new() else { return };
+    let desk = Desk::new();
+    let running = begin(&desk, &server);
+    until("some is delivered", || delivered(&server) > 10);
+    server.stop();
+    // Trials that only the local file has.
+    std::thread::sleep(Duration::from_secs(3));
+    running.signal(rustix::process::Signal::KILL);
+    drop(running);
+    server.start();
+    let before = delivered(&server);
+    let url = server.url("postgres");
+    desk.run(&["--store", &url, "store", "push"]).ended(0);
+    assert!(delivered(&server) > before, "{before} events before");
+    let list = desk.run(&["--store", &url, "--json", "list"]).ended(0).value();
+    assert_eq!(list["experiments"][0]["state"], "interrupted");
+    desk.run(&["--store", &url, "resume", "1"]).ended(0);
+    complete(&desk, &server);
+}
+
+#[test]
+fn what_measured_nothing_is_not_kept() {
+    let Some(server) = Server::new() else { return };
+    let desk = Desk::new();
+    desk.run(&["--store", &server.url("postgres"), "try", "exit 3", "exit 4", "--settle", "0"]).ended(7);
+    for table in ["experiment", "event"] {
+        assert_eq!(server.asked(&format!("SELECT count(*) FROM powerband.{table}")), "0");
+    }
+}
+
+#[test]
 fn no_process_shows_the_password() {
     let Some(server) = Server::new() else { return };
     let desk = Desk::new();
