@@ -132,9 +132,9 @@ fn texts(files: &[PathBuf]) -> Result<u64> {
         let mut rows = query.query([])?;
         let mut text = std::io::BufWriter::new(fs::File::create(file.with_extension("text"))?);
         while let Some(row) = rows.next()? {
-            let (experiment, seq, json): (usize, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let (experiment, seq, json): (i64, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
             let json = json.replace('\\', "\\\\");
-            writeln!(text, "{}\t{seq}\t{json}", writer * EXPERIMENTS + experiment)?;
+            writeln!(text, "{writer}{experiment:04}\t{seq}\t{json}")?;
         }
         text.flush()?;
         bytes += fs::metadata(file.with_extension("text"))?.len();
@@ -161,14 +161,14 @@ fn copied(server: &Server, files: &[PathBuf]) -> Result<f64> {
 /// How long delivering takes, s.
 fn delivered(url: &str, files: &[PathBuf]) -> Result<f64> {
     let began = Instant::now();
+    let deliver = |file: &Path| -> Result<()> {
+        let from = Store::open(file)?;
+        let mut to = Store::open_shared(url, file, Purpose::Deliver)?.context("it makes its tables")?;
+        let moved = migrate(&from, &mut to, false)?;
+        ensure!(moved.differ.is_empty(), "{:?}", moved.differ);
+        Ok(())
+    };
     std::thread::scope(|scope| {
-        let deliver = |file: &Path| -> Result<()> {
-            let from = Store::open(file)?;
-            let mut to = Store::open_shared(url, file, Purpose::Deliver)?.context("it makes its tables")?;
-            let moved = migrate(&from, &mut to, false)?;
-            ensure!(moved.differ.is_empty(), "{:?}", moved.differ);
-            Ok(())
-        };
         let running: Vec<_> = files.iter().map(|file| scope.spawn(|| deliver(file))).collect();
         running.into_iter().try_for_each(|one| one.join().unwrap_or_else(|_| anyhow::bail!("a writer panicked")))
     })?;

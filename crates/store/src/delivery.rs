@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use powerband_record::ExperimentHeader;
 
-use crate::StoreError;
 use crate::row::Summary;
+use crate::{Difference, StoreError};
 
 /// One experiment with everything that a store keeps of it.
 #[derive(Clone, Debug)]
@@ -112,12 +112,15 @@ pub(crate) fn changes<'a>(place: &str, incoming: &'a Kept, there: &'a Kept) -> R
         aside.extend(moved.into_iter().map(|(seq, json)| ((resumption, seq), json)));
         changes.moved.push((resumption, cut));
     }
-    let differs = |seq: i64, ours: &str, theirs: &str| StoreError::Differs {
-        run: incoming.key.clone(),
-        seq,
-        place: place.to_owned(),
-        theirs: shortened(theirs),
-        ours: shortened(ours),
+    let differs = |seq: i64, ours: &str, theirs: &str| {
+        let (ours, theirs) = (shortened(ours), shortened(theirs));
+        StoreError::Differs(Box::new(Difference {
+            run: incoming.key.clone(),
+            seq,
+            place: place.to_owned(),
+            theirs,
+            ours,
+        }))
     };
     // Where each of our events belongs there: aside where a resumption we do not know has superseded it.
     let ours_aside = incoming.superseded.iter().map(|row| (Some(row.resumption), row.seq, row.json.as_str()));

@@ -137,21 +137,8 @@ pub enum StoreError {
         why: String,
     },
     /// The same event of the same experiment says something else there.
-    #[error(
-        "event {seq} of experiment {run} is another one in {place}: it has `{theirs}` there and `{ours}` here; nothing of this experiment was delivered"
-    )]
-    Differs {
-        /// The experiment's key.
-        run: String,
-        /// The event's number.
-        seq: i64,
-        /// The store it was to go to.
-        place: String,
-        /// The event there, shortened.
-        theirs: String,
-        /// The event that was to go there, shortened.
-        ours: String,
-    },
+    #[error(transparent)]
+    Differs(Box<Difference>),
     /// The same experiment was resumed here and there, each without the other.
     #[error("experiment {run} was resumed here and, differently, in {place}; nothing of it was delivered")]
     Forked {
@@ -168,6 +155,25 @@ pub enum StoreError {
         /// SQLite's words.
         why: String,
     },
+}
+
+/// An event that is in two stores and not the same in both.
+#[derive(Debug, Error)]
+#[error(
+    "event {seq} of experiment {run} is another one in {place}: it has `{theirs}` there and `{ours}` here; nothing of this \
+     experiment was delivered"
+)]
+pub struct Difference {
+    /// The experiment's key.
+    pub run: String,
+    /// The event's number.
+    pub seq: i64,
+    /// The store it was to go to.
+    pub place: String,
+    /// The event there, shortened.
+    pub theirs: String,
+    /// The event that was to go there, shortened.
+    pub ours: String,
 }
 
 impl StoreError {

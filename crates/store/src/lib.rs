@@ -26,7 +26,7 @@ mod schema;
 mod store;
 
 pub use address::{is_shared, without_password};
-pub use error::StoreError;
+pub use error::{Difference, StoreError};
 pub use moved::{Moved, migrate};
 pub use noise::Noise;
 pub use notice::Notice;

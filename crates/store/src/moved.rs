@@ -35,7 +35,7 @@ pub fn migrate(from: &Store, to: &mut Store, same_numbers: bool) -> Result<Moved
                 moved.events += put.events;
                 moved.already += put.already;
             }
-            Err(error @ (StoreError::Differs { .. } | StoreError::Forked { .. })) => moved.differ.push((id, error)),
+            Err(error @ (StoreError::Differs(_) | StoreError::Forked { .. })) => moved.differ.push((id, error)),
             Err(error) => return Err(error),
         }
     }

@@ -236,3 +236,22 @@ impl Store {
         self.engine.noise(host, started, metric)
     }
 }
+
+#[cfg(all(test, not(feature = "postgresql")))]
+mod tests {
+    use powerband_record::ErrorClass;
+
+    use super::*;
+
+    #[test]
+    fn without_postgresql_it_is_said_how_to_get_it() {
+        let url = "postgresql://me:secret@host/results";
+        let error = Store::open_shared(url, Path::new("journal"), Purpose::Write).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "this powerband was built without PostgreSQL, so that postgresql://me@host/results cannot be used; \
+             build it with `cargo install --path crates/powerband --features postgresql`"
+        );
+        assert_eq!(error.class(), ErrorClass::Unsupported);
+    }
+}

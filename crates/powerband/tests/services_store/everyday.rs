@@ -55,6 +55,8 @@ fn every_verb_says_the_same_as_with_a_file() {
         list["experiments"].as_array().unwrap().iter().map(|it| it[field].to_string()).collect::<Vec<_>>()
     };
     assert_eq!((listed("id"), listed("state")), (vec!["1".into(), "2".into()], vec!["\"ended\"".into(); 2]));
+    let by_socket = shared.run(&["--store", &server.socket(), "--json", "list"]).ended(0);
+    assert_eq!(by_socket.value(), list);
     // The calibration is found by who measures next, on any host's file.
     let other = on(&COUNTER);
     assert!(other.err.contains("from calibration 2"), "{}", other.err);

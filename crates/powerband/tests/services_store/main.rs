@@ -8,5 +8,6 @@ mod away;
 mod desk;
 mod differing;
 mod everyday;
+mod fleet;
 mod refused;
 mod server;

@@ -115,6 +115,11 @@ impl Server {
         format!("postgresql://bench:{SECRET}@127.0.0.1:{}/{database}", self.port)
     }
 
+    /// The URL through the Unix socket.
+    pub(crate) fn socket(&self) -> String {
+        format!("postgresql://bench:{SECRET}@/postgres?port={}&host={}", self.port, self.folder.path().display())
+    }
+
     /// The URL as it is shown.
     pub(crate) fn shown(&self) -> String {
         format!("postgresql://bench@127.0.0.1:{}/postgres", self.port)

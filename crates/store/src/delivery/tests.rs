@@ -123,7 +123,8 @@ fn another_event_of_the_same_number_is_refused_and_nothing_is_taken() {
     kept.lines[1] = kept.lines[1].replace('1', "9");
     kept.lines.push("{\"event\":\"a_new_one\"}".to_owned());
     let error = put(&mut target, &kept).unwrap_err();
-    let StoreError::Differs { run, seq, ours, theirs, .. } = &error else { panic!("{error}") };
+    let StoreError::Differs(difference) = &error else { panic!("{error}") };
+    let Difference { run, seq, ours, theirs, .. } = &**difference;
     assert_eq!((run.as_str(), *seq), ("a", 1));
     assert!(ours.contains('9') && theirs.contains('1') && !theirs.contains('9'), "{error}");
     same(&source, &target, "a");

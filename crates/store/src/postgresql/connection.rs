@@ -2,12 +2,12 @@
 //!
 //! The client is asynchronous, as only such a one can stop waiting. What drives it runs on the calling thread while a call waits,
 //! and at no other time.
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -27,6 +27,8 @@ pub(super) struct Connection {
     statements: RefCell<BTreeMap<String, Statement>>,
     place: String,
     patience: Duration,
+    /// When no answer is waited for any more, where there is such a time.
+    deadline: Cell<Option<Instant>>,
 }
 
 impl Connection {
@@ -44,7 +46,7 @@ impl Connection {
         };
         // Its end is seen by the next statement.
         runtime.spawn(async move { driver.await.ok() });
-        Ok(Connection { runtime, client, statements: RefCell::default(), place, patience })
+        Ok(Connection { runtime, client, statements: RefCell::default(), place, patience, deadline: Cell::new(None) })
     }
 
     pub(super) fn place(&self) -> &str {
@@ -55,8 +57,15 @@ impl Connection {
         self.patience
     }
 
+    /// Waits for answers until then; without a time, each as long as patience lasts.
+    pub(super) fn wait_until(&self, deadline: Option<Instant>) {
+        self.deadline.set(deadline);
+    }
+
     fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
-        match self.runtime.block_on(async { timeout(self.patience, answer).await }) {
+        let left = self.deadline.get().map(|at| at.saturating_duration_since(Instant::now()));
+        let patience = left.map_or(self.patience, |left| left.min(self.patience));
+        match self.runtime.block_on(async { timeout(patience, answer).await }) {
             Ok(answered) => answered.map_err(|error| sorted(&self.place, &error)),
             Err(_) => Err(silent(&self.place, self.patience)),
         }

@@ -1,5 +1,5 @@
 //! What is asked of the database and written into it.
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use powerband_record::{ExperimentHeader, Metric, Started};
 use tokio_postgres::Row;
@@ -36,6 +36,11 @@ impl Database {
     pub(super) fn find(address: &Address, patience: Duration) -> Result<Option<Database>, StoreError> {
         let connection = Connection::open(address, patience)?;
         Ok(if tables::are_there(&connection)? { Some(Database { connection }) } else { None })
+    }
+
+    /// Waits for answers until then; without a time, each as long as patience lasts.
+    pub(super) fn wait_until(&self, deadline: Option<Instant>) {
+        self.connection.wait_until(deadline);
     }
 
     pub(super) fn place(&self) -> &str {

@@ -14,6 +14,8 @@ use crate::{Noise, Notice, Purpose, StoreError, run_key};
 
 /// How long an answer may take while an experiment waits, and while a person does.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// How long all answers of a delivery together may take while machines are set: their agents wait 10 s for us.
+const DELIVERY: Duration = Duration::from_secs(8);
 const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Between two deliveries; after failures, the first pause and the longest.
@@ -127,23 +129,27 @@ impl Shared {
 
     /// Sends what the database does not have, if it is time. What cannot be sent now is sent later.
     fn deliver(&mut self, at_once: bool) {
-        if !at_once && !self.attempts.is_due() {
-            return;
+        if at_once || self.attempts.is_due() {
+            self.attempt(Some(Instant::now() + DELIVERY));
         }
-        match self.send() {
+    }
+
+    fn attempt(&mut self, deadline: Option<Instant>) {
+        match self.send(deadline) {
             Ok(()) => self.attempts = Attempts { last: Some(Instant::now()), ..Attempts::default() },
             Err(StoreError::Unreachable { why, .. }) => self.failed(why),
             Err(error) => self.failed(error.to_string()),
         }
     }
 
-    fn send(&mut self) -> Result<(), StoreError> {
+    fn send(&mut self, deadline: Option<Instant>) -> Result<(), StoreError> {
         let (Some(local), Some(writing)) = (&self.local, &mut self.writing) else { return Ok(()) };
         let database = match self.database.take() {
             Some(database) => database,
             None => Database::open(&self.address, PATIENCE)?,
         };
         let database = self.database.insert(database);
+        database.wait_until(deadline);
         let kept = local.kept_from(writing.local, &writing.key, writing.delivered)?;
         let (count, put) = match database.put(&kept, false) {
             // The database lost what it had, e.g. by a restored backup.
@@ -214,7 +220,7 @@ impl Engine for Shared {
     fn update_header(&mut self, id: i64, header: &ExperimentHeader) -> Result<(), StoreError> {
         let (local, writing) = self.written_mut(id)?;
         local.update_header(writing.local, header)?;
-        self.deliver(true);
+        self.attempt(None);
         self.conclude();
         Ok(())
     }
@@ -317,7 +323,7 @@ impl Engine for Shared {
         self.local = Some(local);
         self.writing = Some(Writing { id, local: put.id, key, number: Some(id), delivered: 0 });
         // What the file has more of it, from before.
-        self.send()
+        self.send(None)
     }
 
     fn take_notices(&mut self) -> Vec<Notice> {

@@ -71,7 +71,8 @@ impl MakeTlsConnect<Socket> for Tls {
     type Error = Error;
 
     fn make_tls_connect(&mut self, domain: &str) -> Result<Handshake, Error> {
-        let name = ServerName::try_from(domain.to_owned()).map_err(|error| Error::General(error.to_string()))?;
+        // A Unix socket has no name, and needs none as nothing is encrypted on it.
+        let name = ServerName::try_from(domain.to_owned()).ok();
         Ok(Handshake { connector: TlsConnector::from(Arc::clone(&self.0)), name })
     }
 }
@@ -79,7 +80,7 @@ impl MakeTlsConnect<Socket> for Tls {
 /// What makes one connection encrypted.
 pub(super) struct Handshake {
     connector: TlsConnector,
-    name: ServerName<'static>,
+    name: Option<ServerName<'static>>,
 }
 
 impl TlsConnect<Socket> for Handshake {
@@ -88,7 +89,10 @@ impl TlsConnect<Socket> for Handshake {
     type Future = Pin<Box<dyn Future<Output = io::Result<Secured>> + Send>>;
 
     fn connect(self, stream: Socket) -> Self::Future {
-        Box::pin(async move { Ok(Secured(self.connector.connect(self.name, stream).await?)) })
+        Box::pin(async move {
+            let name = self.name.ok_or_else(|| io::Error::other("TLS needs the name or the address of the server"))?;
+            Ok(Secured(self.connector.connect(name, stream).await?))
+        })
     }
 }
 
