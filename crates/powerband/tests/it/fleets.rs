@@ -174,7 +174,7 @@ fn a_node_whose_link_breaks_is_lost_with_a_reason_and_runs_again_when_resumed() 
 fn a_fleet_that_is_stopped_ends_its_tasks_and_goes_on_when_resumed() {
     for signal in [Signal::INT, Signal::KILL] {
         let fleet = Fleet::new();
-        let running = fleet.start(&["-N", "4", "--launcher", "local", "--blocks", "150"]);
+        let running = fleet.start(&["-N", "4", "--launcher", "local", "--blocks", "80"]);
         until("two nodes measure", || {
             ["node1", "node2", "node3", "node4"].iter().filter(|node| fleet.trials(node, 0).len() > 10).count() >= 2
         });
@@ -200,7 +200,7 @@ fn a_fleet_that_is_stopped_ends_its_tasks_and_goes_on_when_resumed() {
 #[test]
 fn a_fleet_is_cancelled_from_elsewhere() {
     let fleet = Fleet::new();
-    let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "150"]);
+    let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "80"]);
     until("a node measures", || fleet.trials("node1", 0).len() > 10);
     let folder = fleet.folder().display().to_string();
     let said = fleet.desk.run(&["fleet", "resume", &folder]).refused(8);
@@ -215,14 +215,14 @@ fn a_fleet_is_cancelled_from_elsewhere() {
 #[test]
 fn a_task_that_is_killed_is_lost_and_its_blocks_count() {
     let fleet = Fleet::new();
-    let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "150"]);
+    let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "80"]);
     until("node3 measures", || fleet.trials("node3", 0).len() > 10);
     kill_process(fleet.owner("node3").unwrap(), Signal::KILL).unwrap();
     running.end().ended(0);
     let status = fleet.status();
     let lost = status["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "node3").unwrap();
     assert_eq!((&lost["state"], &lost["restored"]), (&"lost".into(), &false.into()));
-    assert!(lost["blocks"].as_u64() > Some(0) && lost["blocks"].as_u64() < Some(150), "{lost}");
+    assert!(lost["blocks"].as_u64() > Some(0) && lost["blocks"].as_u64() < Some(80), "{lost}");
 }
 
 #[test]

@@ -2,16 +2,17 @@
 //! is cancelled. No trial is lost or doubled.
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
+use std::thread::JoinHandle;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, Started, until, workspace};
+use crate::desk::{Desk, Ran, until, workspace};
 use crate::slurm::{Slurm, ready, signal};
 
 /// Blocks that keep a node busy for some seconds.
-const LONG: &str = "120";
+const LONG: &str = "40";
 
 struct Cluster {
     desk: Desk,
@@ -96,6 +97,11 @@ impl Drop for Cluster {
     }
 }
 
+/// Starts a command; however busy the machine is, it is waited for.
+fn start(mut command: Command) -> JoinHandle<Output> {
+    std::thread::spawn(move || command.output().unwrap())
+}
+
 /// The trials of a file that are done, by their numbers; no number comes twice.
 #[track_caller]
 fn trials(path: &Path) -> Vec<u64> {
@@ -113,7 +119,7 @@ fn a_plan_over_four_nodes_ends_with_a_verdict() {
         return;
     }
     let cluster = Cluster::start();
-    Started::of(&mut cluster.fleet("4", &[])).end().ended(0);
+    Ran::of(&cluster.fleet("4", &[]).output().unwrap()).ended(0);
     for node in cluster.status() {
         assert_eq!(
             (&node["state"], node["blocks"].as_u64(), node["attempts"].as_u64()),
@@ -138,16 +144,18 @@ fn a_node_that_dies_loses_and_doubles_no_trial() {
         return;
     }
     let mut cluster = Cluster::start();
-    let running = Started::of(&mut cluster.fleet(LONG, &[]));
+    let running = start(cluster.fleet(LONG, &["--give-up", "1m"]));
     cluster.measuring();
+    let (orphan, killed) = (cluster.task("n2"), cluster.task("n3"));
+    signal(orphan, Signal::STOP);
+    signal(killed, Signal::KILL);
     // The slurmd and the slurmstepd of a node are gone; its task is not, and hands everything back.
     let job = cluster.slurm.job("n2").unwrap();
     cluster.slurm.kill_node("n2");
     cluster.slurm.kill_step(&job);
-    // The task of another is gone.
+    signal(orphan, Signal::CONT);
     let folder = cluster.folder();
-    signal(cluster.task("n3"), Signal::KILL);
-    running.end().ended(0);
+    Ran::of(&running.join().unwrap()).ended(0);
     assert_eq!(cluster.node("n2")["state"], "done");
     let lost = cluster.node("n3");
     assert_eq!(lost["state"], "lost");
@@ -171,7 +179,7 @@ fn a_task_that_runs_twice_at_once_counts_once() {
         return;
     }
     let mut cluster = Cluster::start();
-    let running = Started::of(&mut cluster.fleet(LONG, &[]));
+    let running = start(cluster.fleet(LONG, &["--give-up", "1m"]));
     cluster.measuring();
     // Without its slurmd and slurmstepd the task runs on while its job is queued again; it waits for the second one to begin.
     let task = cluster.task("n1");
@@ -186,7 +194,7 @@ fn a_task_that_runs_twice_at_once_counts_once() {
         cluster.lines("n1", 1) > 0
     });
     signal(task, Signal::CONT);
-    running.end().ended(0);
+    Ran::of(&running.join().unwrap()).ended(0);
     // Whichever ended first, one of them counts, as a whole.
     let standing = cluster.node("n1");
     assert_eq!((&standing["state"], standing["attempts"].as_u64()), (&"done".into(), Some(2)));
