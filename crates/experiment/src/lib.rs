@@ -48,7 +48,7 @@ pub use choice::{ESTIMATE, choices, meters_read, sided};
 pub use error::{ResolveError, ResumeError};
 pub use extend::extended;
 pub use facts::facts;
-pub use plan::{Plan, PlanError, Tune};
+pub use plan::{FleetPlan, Plan, PlanError, Tune};
 pub use rebuild::{check_rig, first_difference, rebuild};
 pub use resolve::{Resolved, resolve};
 pub use resume::{Past, extend, resume, standing, standing_of_extended};

@@ -118,6 +118,9 @@ pub struct Plan {
     /// The best setting is searched, rather than all of them compared.
     #[serde(default)]
     pub tune: Option<Tune>,
+    /// How the plan runs on many nodes; `run` does not look at it.
+    #[serde(default)]
+    pub fleet: Option<FleetPlan>,
     /// Rank-based path instead of t; chosen before the start, never by looking at the data.
     #[serde(default)]
     pub robust: bool,
@@ -136,6 +139,15 @@ pub struct Tune {
     /// By how much a setting that is tried may break a requirement at most, e.g. `10%`.
     #[serde(default)]
     pub safe: Option<String>,
+}
+
+/// How a plan runs on many nodes: `[fleet]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FleetPlan {
+    /// The machine of each node, instead of the plan's: `{node}` in it is the number of the node, as in `sim:server#{node}`.
+    #[serde(default)]
+    pub machine: Option<String>,
 }
 
 /// Why a plan cannot be used. Every variant is the user's to mend.
@@ -336,6 +348,7 @@ impl Plan {
             cool: None,
             record: Vec::new(),
             tune: None,
+            fleet: None,
             robust: false,
         }
     }

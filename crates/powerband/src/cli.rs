@@ -8,6 +8,7 @@ use powerband_record::CpuList;
 mod change;
 mod command;
 mod examples;
+mod fleet;
 mod guard;
 mod judged;
 mod keep;
@@ -15,11 +16,13 @@ mod look;
 mod noise;
 mod pace;
 mod sim;
+mod store;
 mod stored;
 
 pub(crate) use change::{Set, Undo, With};
 pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
+pub(crate) use fleet::{Fleet, FleetResume, FleetRun, FleetTask, FleetVerb, OneFleet, Waiting};
 pub(crate) use guard::Guard;
 pub(crate) use judged::Judged;
 pub(crate) use keep::{Keep, Unkeep};
@@ -27,6 +30,7 @@ pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKno
 pub(crate) use noise::{Calibrate, Compare};
 pub(crate) use pace::{Cpuspeed, Pace, PaceRule};
 pub(crate) use sim::{MountLoad, Sim, SimVerb};
+pub(crate) use store::{Push, StoreArgs, StoreVerb};
 pub(crate) use stored::{Export, Format, Report, Show};
 
 /// Find the settings at which a Linux machine does its work best, by measuring
@@ -116,8 +120,8 @@ pub(crate) struct Shared {
     /// Print the full report: every table, caveat and void trial
     #[arg(short = 'v', long, global = true, help_heading = OUTPUT)]
     pub(crate) verbose: bool,
-    /// File that keeps the results (default: powerband.sqlite in the state folder)
-    #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE", help_heading = OUTPUT)]
+    /// File that keeps the results, or postgresql://USER@HOST/DATABASE (default: powerband.sqlite in the state folder)
+    #[arg(long, global = true, value_name = "FILE", env = "POWERBAND_STORE", hide_env_values = true, help_heading = OUTPUT)]
     pub(crate) store: Option<PathBuf>,
     /// Print help (-h: summary, --help: all)
     #[arg(short, long, global = true, action = clap::ArgAction::Help, help_heading = OUTPUT)]
@@ -176,6 +180,8 @@ pub(crate) enum Verb {
     Run(Run),
     /// Resume an interrupted experiment
     Resume(Resume),
+    /// Run a plan on many nodes, through Slurm or another launcher
+    Fleet(Fleet),
     /// List the stored experiments
     List,
     /// Show a stored experiment
@@ -186,6 +192,8 @@ pub(crate) enum Verb {
     Report(Report),
     /// Export an experiment as JSON, CSV, Markdown, SVG or PNG
     Export(Export),
+    /// Deliver experiments to a shared store, or copy one store to another
+    Store(StoreArgs),
     /// Repeat published experiments on simulated machines, and check each of their claims
     Replicate(Replicate),
     /// List, show or mount the simulated machines

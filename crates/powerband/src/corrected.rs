@@ -15,7 +15,7 @@ const SYSCTL_FOLDERS: [&str; 6] = ["vm", "kernel", "fs", "net/core", "net/ipv4",
 
 /// The sentence of an error, with the corrected command where the mistake is one of the typed words.
 pub(crate) fn sentence(error: &KnobError) -> String {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<String> = crate::typed::words().skip(1).collect();
     match (error, corrected(error, &words)) {
         (KnobError::NeedsFirst { knob, needs, site, found, .. }, Some(command)) => {
             format!("{knob} acts only under the governor {needs} ({site} has {found}); type: {command}")

@@ -16,7 +16,7 @@ impl Document for Planned<'_> {
 /// Prints what would happen.
 pub(crate) fn print(shared: &Shared, mut planned: Planned<'_>) -> Answer {
     let started = planned.started;
-    planned.repeat = planned.seed_drawn.then(|| with_seed(started.seed, std::env::args()));
+    planned.repeat = planned.seed_drawn.then(|| with_seed(started.seed, crate::typed::words()));
     if shared.json {
         return output::print_document(&planned);
     }
@@ -79,7 +79,7 @@ pub(crate) fn print_table(shared: &Shared, on_table: &OnTable) -> Answer {
 
 /// The seed, and what is typed to have it again where it was drawn.
 fn seeded(seed: u64, drawn: bool) -> String {
-    let typed = || format!(", drawn for this plan; the same plan again:\n{}", with_seed(seed, std::env::args()));
+    let typed = || format!(", drawn for this plan; the same plan again:\n{}", with_seed(seed, crate::typed::words()));
     format!("\nseed {seed}{}", if drawn { typed() } else { String::new() })
 }
 

@@ -32,7 +32,7 @@ impl From<FileError> for Failure {
 impl From<StoreError> for Failure {
     /// A store that cannot be used ends a command that measures; nothing was changed.
     fn from(error: StoreError) -> Failure {
-        hinted(Exit::CannotGoOn, &error, error.hint().as_ref())
+        hinted(error.class().into(), &error, error.hint().as_ref())
     }
 }
 

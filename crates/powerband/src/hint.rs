@@ -58,6 +58,7 @@ pub(crate) fn behind(hint: Option<&Hint>) -> String {
                 "; `powerband resume {id} --as-begun` goes on with what was begun, `powerband run {plan}` begins anew"
             );
         }
+        Hint::PushStore => "; `powerband store push` delivers the rest",
         Hint::ShowStored { store, id } => return format!(": `powerband --store {store} show {id}`"),
         _ => "",
     };

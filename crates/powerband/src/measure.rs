@@ -58,7 +58,7 @@ pub(crate) fn run(shared: &Shared, experiment: Experiment, measuring: &Measuring
 
 /// Prints what an experiment came to and answers its code.
 pub(crate) fn conclude(shared: &Shared, ended: Ended, measuring: &Measuring) -> Answer {
-    let settled = ended.settle().map_err(|mut error| {
+    let settled = ended.settle(&mut output::note).map_err(|mut error| {
         if let SessionError::Unrestored { also, .. } = &mut error
             && let Some(also) = also.take()
         {

@@ -154,7 +154,7 @@ pub(crate) fn usage_error(refused: &clap::Error) -> ExitCode {
 
 /// The words that were typed, with one more option: behind the verb's own, before what follows `--`.
 pub(crate) fn again_with(option: &str) -> String {
-    let mut words: Vec<String> = std::env::args().collect();
+    let mut words: Vec<String> = crate::typed::words().collect();
     let place = words.iter().position(|word| word == "--").unwrap_or(words.len());
     words.insert(place, option.to_owned());
     if let Some(program) = words.first_mut() {

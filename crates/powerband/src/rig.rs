@@ -8,7 +8,7 @@ use powerband_session::Options;
 
 use crate::cli::Shared;
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::{output, typed};
 
 fn link(shared: &Shared) -> LinkOptions {
     LinkOptions { answer_ns: shared.peer_timeout, keep_agent: shared.keep_agent }
@@ -32,13 +32,14 @@ pub(crate) fn options(shared: &Shared) -> Options {
         store: shared.store.clone(),
         dry_run: false,
         as_root: false,
+        fleet: None,
         command_line: std::env::args().collect(),
     }
 }
 
 /// Opens the machines that the options name.
 pub(crate) fn open(shared: &Shared, purpose: Purpose) -> Result<Rig, Failure> {
-    let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    let doing = typed::words().skip(1).collect::<Vec<_>>().join(" ");
     let opening = Opening { seed: shared.seed, purpose, doing: &doing, for_a_moment: false };
     Ok(powerband_rig::open(&names(shared), &opening, &mut output::note)?)
 }

@@ -1,6 +1,11 @@
 //! Commands of ours as they are typed: for the same machines, with words as a shell takes them.
 use powerband_rig::Names;
 
+/// The words of this command, the program first, without a password in the URL of a store.
+pub(crate) fn words() -> impl Iterator<Item = String> {
+    std::env::args().map(|word| powerband_session::without_passwords(&word))
+}
+
 /// As a shell takes it as one word.
 pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))

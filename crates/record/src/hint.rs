@@ -104,6 +104,8 @@ pub enum Hint {
         /// The plan's file.
         plan: String,
     },
+    /// Deliver what only the local file of a shared store has.
+    PushStore,
     /// Show an experiment of another store.
     ShowStored {
         /// The store's file.

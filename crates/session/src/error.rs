@@ -209,8 +209,8 @@ impl SessionError {
             SessionError::FatalSimulated { .. }
             | SessionError::Unrestored { .. }
             | SessionError::UnrestoredSimulated { .. } => ErrorClass::RestoreIncomplete,
-            SessionError::Store(_)
-            | SessionError::Aborted(_)
+            SessionError::Store(error) => error.class(),
+            SessionError::Aborted(_)
             | SessionError::NoSeed(_)
             | SessionError::Resume { .. }
             | SessionError::Differs { .. }

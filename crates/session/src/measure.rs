@@ -3,7 +3,7 @@ use powerband_experiment::{
     ESTIMATE, Plan, PlanError, ResolveError, Resolved, WorldBench, choices, meters_read, resolve, run, sided,
 };
 use powerband_machine::{User, World};
-use powerband_record::{Hint, MAX_CALIBRATED_MARGIN, format_duration, is_loss};
+use powerband_record::{FleetTask, Hint, MAX_CALIBRATED_MARGIN, format_duration, is_loss};
 use powerband_report::words::percent;
 use powerband_rig::{Note, Notes, Rig, check_lost};
 use powerband_store::{Noise, Store};
@@ -12,7 +12,8 @@ use crate::dry_run::{self, Planned, Steps};
 use crate::options::named;
 use crate::store_journal::StoreJournal;
 use crate::{
-    Ended, Listed, OnTable, Options, Progress, SessionError, caller, fit, header, meter_lag, mpirun, selection,
+    Ended, Listed, OnTable, Options, Progress, SessionError, caller, fit, header, meter_lag, mpirun, node_facts,
+    selection,
 };
 use crate::{store, table_run};
 
@@ -37,6 +38,7 @@ pub struct OnRig {
     /// None in a dry run.
     pub(crate) store: Option<Store>,
     pub(crate) seed_drawn: bool,
+    pub(crate) fleet: Option<FleetTask>,
 }
 
 /// Makes a plan an experiment; nothing is changed but to restore what an interrupted owner left.
@@ -55,7 +57,8 @@ pub fn prepare(mut plan: Plan, options: &Options, notes: &mut dyn Notes) -> Resu
     fit::check_models(&names, &plan.load)?;
     let user = if names.here() { caller::user_of_loads(options.as_root)? } else { None };
     // The store first: without a place for results nothing may be changed.
-    let store = if options.dry_run { None } else { Some(store::open(options.store.as_deref())?) };
+    let mut store = if options.dry_run { None } else { Some(store::open(options.store.as_deref())?) };
+    store.iter_mut().for_each(|store| store::note(store, notes));
     let doing = options.doing();
     let opening = options.opening(plan.seed, &doing);
     let mut rig = powerband_rig::open(&names, &opening, notes)?;
@@ -81,7 +84,8 @@ pub fn prepare(mut plan: Plan, options: &Options, notes: &mut dyn Notes) -> Resu
     let commands = Listed::of(&resolved, &names, user.as_ref());
     resolved.started.baseline = dry_run::baseline(&steps);
     let seed_drawn = given.is_none();
-    Ok(Experiment::OnRig(Box::new(OnRig { resolved, steps, commands, rig, user, store, seed_drawn })))
+    let fleet = options.fleet.clone().map(|task| node_facts::with_facts(task, rig.world()));
+    Ok(Experiment::OnRig(Box::new(OnRig { resolved, steps, commands, rig, user, store, seed_drawn, fleet })))
 }
 
 /// A seed that nobody gave, so that no two experiments share the order of their trials by accident.
@@ -112,9 +116,11 @@ impl OnRig {
     /// # Errors
     /// When the store cannot take it, or this was a dry run.
     pub fn run(self, command_line: &[String], progress: &mut dyn Progress) -> Result<Ended, SessionError> {
-        let OnRig { resolved, mut rig, user, store, .. } = self;
+        let OnRig { resolved, mut rig, user, store, fleet, .. } = self;
         let mut store = store.ok_or_else(|| SessionError::Failed("a dry run measures nothing".into()))?;
-        let id = store.begin(&header::header(command_line))?;
+        let header = header::header(command_line, fleet);
+        let id = store.begin(&header)?;
+        progress.header(&header);
         progress.begins();
         let mut journal = StoreJournal { store: &mut store, id, progress };
         let mut bench =

@@ -1,9 +1,10 @@
 //! What is said of an experiment outside its plan.
 use std::path::PathBuf;
 
+use crate::header::without_passwords;
 use powerband_experiment::Plan;
 use powerband_host::LinkOptions;
-use powerband_record::CpuList;
+use powerband_record::{CpuList, FleetTask};
 use powerband_rig::{Names, Opening, Purpose, RigError};
 
 /// What is said of an experiment outside its plan; what is given here wins over the plan.
@@ -29,6 +30,8 @@ pub struct Options {
     pub dry_run: bool,
     /// Under sudo: run loads as root.
     pub as_root: bool,
+    /// What it is of a fleet; its facts are read when the machines are open.
+    pub fleet: Option<FleetTask>,
     /// The command line that began this, the program first.
     pub command_line: Vec<String>,
 }
@@ -43,7 +46,8 @@ impl Options {
 
     /// What others find in the locks.
     pub(crate) fn doing(&self) -> String {
-        self.command_line.get(1..).unwrap_or_default().join(" ")
+        let words = self.command_line.get(1..).unwrap_or_default();
+        words.iter().map(|word| without_passwords(word)).collect::<Vec<_>>().join(" ")
     }
 
     /// Why the rig is opened.

@@ -117,5 +117,5 @@ fn open(
     resolved.started.facts = powerband_experiment::facts(rig.world());
     let steps = dry_run::steps(&resolved, rig.world())?;
     resolved.started.baseline = dry_run::baseline(&steps);
-    Ok(OnRig { resolved, steps, commands, rig, user, store, seed_drawn: false })
+    Ok(OnRig { resolved, steps, commands, rig, user, store, seed_drawn: false, fleet: None })
 }

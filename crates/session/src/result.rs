@@ -2,7 +2,7 @@
 use powerband_experiment::Fatal;
 use powerband_host::with_rights_for;
 use powerband_record::{CloseReason, ErrorClass, Event, Finding};
-use powerband_rig::{Names, RigError};
+use powerband_rig::{Names, Notes, RigError};
 use powerband_store::Store;
 
 use crate::{SessionError, header};
@@ -33,11 +33,11 @@ pub struct Settled {
 }
 
 impl Ended {
-    /// Writes down what measuring cost and answers what the experiment came to.
+    /// Writes down what measuring cost and answers what the experiment came to. Notes say what is not delivered to a shared store.
     ///
     /// # Errors
     /// What ended it without a finding, or displaced its store.
-    pub fn settle(self) -> Result<Settled, SessionError> {
+    pub fn settle(self, notes: &mut dyn Notes) -> Result<Settled, SessionError> {
         let Ended { mut store, id, finding, in_place } = self;
         if let Ok(Finding { reason: CloseReason::LoadFailed { why }, trials: 0, .. }) = &finding
             && is_restored(&store, id)?
@@ -46,6 +46,7 @@ impl Ended {
             return Err(SessionError::LoadFailed(format!("{why}; nothing was measured, nothing is stored")));
         }
         let finished = header::finish(&mut store, id);
+        crate::store::note(&mut store, notes);
         if !store.is_in_place() && !matches!(finding, Err(Fatal::CannotRestore { .. })) {
             return Err(displaced(&mut store, id));
         }

@@ -68,6 +68,8 @@ pub fn resume(
     let id = asked.id;
     let refused = |error| SessionError::Resume { id, error: Box::new(error) };
     let because = |why: String| refused(SessionError::Aborted(why));
+    let path = store.path().to_owned();
+    powerband_host::with_rights_for(&path, || store.take_over(id))?;
     let seen = store.header(id)?;
     let events = store.events(id)?;
     let keep = if asked.max_blocks.is_some() { standing_of_extended(&events) } else { standing(&events) };

@@ -2,7 +2,8 @@
 use std::path::{Path, PathBuf};
 
 use powerband_host::with_rights_for;
-use powerband_store::Store;
+use powerband_rig::{Note, Notes};
+use powerband_store::{Purpose, Store, is_shared};
 
 use crate::SessionError;
 
@@ -14,11 +15,41 @@ fn path_of(named: Option<&Path>) -> Result<PathBuf, SessionError> {
     }
 }
 
+/// The URL of a shared store, where one was named.
+fn url(named: Option<&Path>) -> Option<&str> {
+    named.and_then(Path::to_str).filter(|name| is_shared(name))
+}
+
+/// The file that experiments for shared stores are written to first. Homes are shared by nodes, and an SQLite file must not be.
+fn journal() -> Result<PathBuf, SessionError> {
+    Ok(powerband_rig::store_folder()?.join(format!("journal-{}.sqlite", powerband_host::hostname())))
+}
+
+fn shared(url: &str, purpose: Purpose) -> Result<Option<Store>, SessionError> {
+    let journal = journal()?;
+    Ok(with_rights_for(&journal, || Store::open_shared(url, &journal, purpose))?)
+}
+
 /// Opens the store for an experiment, making it if it is not there.
 ///
 /// # Errors
 /// When it cannot be made or opened.
 pub fn open(named: Option<&Path>) -> Result<Store, SessionError> {
+    open_for(named, Purpose::Write)
+}
+
+/// As [`open`], to take experiments of another store.
+///
+/// # Errors
+/// As [`open`]; a database that cannot be reached.
+pub fn open_to_deliver(named: Option<&Path>) -> Result<Store, SessionError> {
+    open_for(named, Purpose::Deliver)
+}
+
+fn open_for(named: Option<&Path>, purpose: Purpose) -> Result<Store, SessionError> {
+    if let Some(url) = url(named) {
+        return shared(url, purpose)?.ok_or(SessionError::NoExperiments);
+    }
     let path = path_of(named)?;
     Ok(with_rights_for(&path, || Store::open(&path))?)
 }
@@ -28,6 +59,9 @@ pub fn open(named: Option<&Path>) -> Result<Store, SessionError> {
 /// # Errors
 /// When it cannot be opened.
 pub fn find(named: Option<&Path>) -> Result<Option<Store>, SessionError> {
+    if let Some(url) = url(named) {
+        return shared(url, Purpose::Look);
+    }
     let path = path_of(named)?;
     // What stands in the way is reported by opening.
     if !path.try_exists().unwrap_or(true) {
@@ -36,10 +70,29 @@ pub fn find(named: Option<&Path>) -> Result<Option<Store>, SessionError> {
     Ok(with_rights_for(&path, || Store::open(&path)).map(Some)?)
 }
 
+/// The file of this host that holds what was measured for shared stores; `None` when there is none yet.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn find_journal() -> Result<Option<Store>, SessionError> {
+    find(Some(&journal()?))
+}
+
 /// As [`find`], for callers that need an experiment.
 ///
 /// # Errors
 /// [`SessionError::NoExperiments`] besides.
 pub fn need(named: Option<&Path>) -> Result<Store, SessionError> {
     find(named)?.ok_or(SessionError::NoExperiments)
+}
+
+/// Reports what a person should know of the delivery to a shared store.
+pub fn note(store: &mut Store, notes: &mut dyn Notes) {
+    for notice in store.take_notices() {
+        let note = Note::from(notice.to_string());
+        notes.note(match notice.hint() {
+            Some(hint) => note.with(hint),
+            None => note,
+        });
+    }
 }

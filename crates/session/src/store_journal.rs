@@ -1,10 +1,12 @@
 //! The journal of a session: every event into the store first, then to the one who shows progress.
 use powerband_experiment::{Journal, JournalError};
-use powerband_record::Event;
+use powerband_record::{Event, ExperimentHeader};
 use powerband_store::Store;
 
 /// Shows how an experiment gets on.
 pub trait Progress {
+    /// Hears the header that the experiment is stored with, before anything of it happens.
+    fn header(&mut self, _header: &ExperimentHeader) {}
     /// Hears that the loop begins.
     fn begins(&mut self);
     /// Hears, after that, that it resumes an experiment: what is kept of it, and the block limits it was extended to.

@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use powerband_experiment::{Plan, Table, TableBench, resolve_table, run};
-use powerband_record::Started;
+use powerband_record::{FleetTask, Started};
 use powerband_rig::{MAX_MEASURED_BYTES, MAX_WRITTEN_BYTES, Names, Notes, read_text};
 use powerband_store::Store;
 
@@ -17,6 +17,7 @@ pub struct OnTable {
     /// None in a dry run.
     store: Option<Store>,
     seed_drawn: bool,
+    fleet: Option<FleetTask>,
 }
 
 /// Makes a plan an experiment on its table.
@@ -32,7 +33,9 @@ pub(crate) fn prepare(
     let table = read(&names_written(plan))?;
     let resolved = resolve_table(plan, &table)?;
     notes.note(table.describe().into());
-    OnTable::new(table, resolved.started, options, seed_drawn)
+    let mut on_table = OnTable::new(table, resolved.started, options, seed_drawn)?;
+    on_table.store.iter_mut().for_each(|store| store::note(store, notes));
+    Ok(on_table)
 }
 
 impl OnTable {
@@ -45,7 +48,7 @@ impl OnTable {
     ) -> Result<OnTable, SessionError> {
         bench(&table, &started)?;
         let store = if options.dry_run { None } else { Some(store::open(options.store.as_deref())?) };
-        Ok(OnTable { table, started, store, seed_drawn })
+        Ok(OnTable { table, started, store, seed_drawn, fleet: options.fleet.clone() })
     }
 
     /// The experiment.
@@ -65,10 +68,12 @@ impl OnTable {
     /// # Errors
     /// When the store cannot take it, or this was a dry run.
     pub fn run(self, command_line: &[String], progress: &mut dyn Progress) -> Result<Ended, SessionError> {
-        let OnTable { table, started, store, .. } = self;
+        let OnTable { table, started, store, fleet, .. } = self;
         let mut bench = bench(&table, &started)?;
         let mut store = store.ok_or_else(|| SessionError::Failed("a dry run measures nothing".into()))?;
-        let id = store.begin(&header::header(command_line))?;
+        let header = header::header(command_line, fleet);
+        let id = store.begin(&header)?;
+        progress.header(&header);
         progress.begins();
         let mut journal = StoreJournal { store: &mut store, id, progress };
         let finding = run(&started, &mut bench, &mut journal);

@@ -63,7 +63,7 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / keep_off_zero(1.0 - (a + b) * x / (a + 1.0));
     let mut value = d;
-    for step in 1..400 {
+    for step in 1..10_000 {
         let m = f64::from(step);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
         d = 1.0 / keep_off_zero(1.0 + even * d);

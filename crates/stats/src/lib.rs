@@ -21,6 +21,8 @@
 //! [`calibrate`] says from an experiment that turns nothing what the noise is and what can be seen in it; [`limit`] holds
 //! levels and differences against a bound.
 //!
+//! [`fleet`] judges one experiment that ran on many nodes.
+//!
 //! [`noise`], [`formula`] and [`race`] are machines made of a formula, on which the error rates and the machine time of
 //! all this are measured. Their figures stand in the tests.
 //!
@@ -52,6 +54,7 @@ mod winsor;
 pub mod apart;
 pub mod calibrate;
 pub mod distribution;
+pub mod fleet;
 pub mod formula;
 pub mod limit;
 pub mod modes;

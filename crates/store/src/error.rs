@@ -1,7 +1,7 @@
 //! What can go wrong with the store, by what the caller can do about it; one sentence each, with what to do next.
 use std::path::{Path, PathBuf};
 
-use powerband_record::Hint;
+use powerband_record::{ErrorClass, Hint};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMSIZE};
 use thiserror::Error;
@@ -104,6 +104,49 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// This powerband cannot use PostgreSQL.
+    #[error(
+        "this powerband was built without PostgreSQL, so that {place} cannot be used; build it with `cargo install --path crates/powerband --features postgresql`"
+    )]
+    NoPostgresql {
+        /// The shared store.
+        place: String,
+    },
+    /// What was given as a URL is none, or names what cannot be.
+    #[error("{place} is no address of a PostgreSQL database: {why}; write e.g. postgresql://user@host/database")]
+    BadUrl {
+        /// The shared store.
+        place: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The database does not answer, or cannot take anything now. It may later.
+    #[error("{place} cannot be reached: {why}; try again later, or name another place with --store")]
+    Unreachable {
+        /// The shared store.
+        place: String,
+        /// Why.
+        why: String,
+    },
+    /// The database answers, and refuses.
+    #[error("{place} refused: {why}; check the user, the password and the user's rights there")]
+    Server {
+        /// The shared store.
+        place: String,
+        /// Its words.
+        why: String,
+    },
+    /// The same event of the same experiment says something else there.
+    #[error(transparent)]
+    Differs(Box<Difference>),
+    /// The same experiment was resumed here and there, each without the other.
+    #[error("experiment {run} was resumed here and, differently, in {place}; nothing of it was delivered")]
+    Forked {
+        /// The experiment's key.
+        run: String,
+        /// The store it was to go to.
+        place: String,
+    },
     /// Anything else, in SQLite's words.
     #[error("{path} could not be read or written: {why}; check the disk it is on", path = path.display())]
     Io {
@@ -112,6 +155,25 @@ pub enum StoreError {
         /// SQLite's words.
         why: String,
     },
+}
+
+/// An event that is in two stores and not the same in both.
+#[derive(Debug, Error)]
+#[error(
+    "event {seq} of experiment {run} is another one in {place}: it has `{theirs}` there and `{ours}` here; nothing of this \
+     experiment was delivered"
+)]
+pub struct Difference {
+    /// The experiment's key.
+    pub run: String,
+    /// The event's number.
+    pub seq: i64,
+    /// The store it was to go to.
+    pub place: String,
+    /// The event there, shortened.
+    pub theirs: String,
+    /// The event that was to go there, shortened.
+    pub ours: String,
 }
 
 impl StoreError {
@@ -126,6 +188,16 @@ impl StoreError {
             StoreError::Changed(_) => Hint::ListStates,
             _ => return None,
         })
+    }
+
+    /// What the caller can do.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            StoreError::NoPostgresql { .. } => ErrorClass::Unsupported,
+            StoreError::BadUrl { .. } => ErrorClass::Usage,
+            _ => ErrorClass::Aborted,
+        }
     }
 
     /// Sorts SQLite's result codes by what can be done about them.

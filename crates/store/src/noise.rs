@@ -1,8 +1,9 @@
 //! What calibrations found, looked up for an experiment on the same machine with the same load.
-use powerband_record::{Metric, Started};
+use powerband_record::{Event, Metric, Started};
 use rusqlite::{OptionalExtension, params};
 
-use crate::{Store, StoreError};
+use crate::StoreError;
+use crate::local::Local;
 
 /// The noise of a metric as the latest fitting calibration found it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,15 +30,14 @@ const LATEST: &str = "
       AND json_extract(e.header, '$.host') = ?7
     ORDER BY c.experiment DESC LIMIT 1";
 
-impl Store {
-    /// The noise of `metric` for an experiment that `host` is about to run: of the latest calibration on the same machine
-    /// under the same system, with the same far end and the same load, by a meter that covers the same. `None` when there
-    /// is none. What is measured must not depend on it once an experiment has begun: resuming and repeating read what
-    /// `started` says.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`], [`StoreError::Io`].
-    pub fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<Noise>, StoreError> {
+impl Local {
+    /// See [`crate::Store::noise`].
+    pub(crate) fn latest_noise(
+        &self,
+        host: &str,
+        started: &Started,
+        metric: &Metric,
+    ) -> Result<Option<Noise>, StoreError> {
         let load = serde_json::to_string(&started.load).unwrap_or_default();
         let key = params![metric.name, metric.boundary, started.machine, started.far, started.system, load, host];
         let noise = |row: &rusqlite::Row| {
@@ -55,4 +55,19 @@ impl Store {
         let found = self.db.prepare_cached(LATEST).and_then(|mut query| query.query_row(key, noise).optional());
         found.map_err(|error| self.sqlite(&error))
     }
+}
+
+/// For which experiments the calibrations of one hold that began with this event on `host`: what [`LATEST`] compares but for the
+/// metric and what its meter covers.
+pub(crate) fn key_of_event(host: &str, event: &str) -> Option<String> {
+    match serde_json::from_str(event) {
+        Ok(Event::Started(started)) => Some(key(host, &started)),
+        _ => None,
+    }
+}
+
+/// The same from a plan that was resolved.
+pub(crate) fn key(host: &str, started: &Started) -> String {
+    let words = (host, &started.machine, &started.far, &started.system, &started.load);
+    serde_json::to_string(&words).unwrap_or_default()
 }

@@ -1,8 +1,10 @@
 //! Rows as the store's callers see them.
-use powerband_record::{CloseReason, Owner};
+use powerband_record::{CloseReason, ExperimentHeader, Owner};
+use serde::{Deserialize, Serialize};
 
 /// Whether an experiment goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// It has begun and not said how it ended: it runs, or its process died.
     Running,
@@ -33,7 +35,7 @@ impl State {
 }
 
 /// What a search sought and found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchSummary {
     /// `least power_w`.
     pub sought: String,
@@ -44,7 +46,7 @@ pub struct SearchSummary {
 }
 
 /// One experiment in a list.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Its number.
     pub id: i64,
@@ -84,4 +86,15 @@ pub struct Summary {
     pub search: Option<SearchSummary>,
     /// When it ended, ns since it began.
     pub ended_ns: Option<u64>,
+}
+
+/// An experiment of a fleet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// Its number.
+    pub id: i64,
+    /// Its header, which has the node and its position.
+    pub header: ExperimentHeader,
+    /// Whether it goes on.
+    pub state: State,
 }

@@ -17,6 +17,10 @@ const MIGRATIONS: [&str; 3] = [
     include_str!("../migrations/0003_calibration.sql"),
 ];
 
+/// The version of stores, on every engine.
+#[cfg(feature = "postgresql")]
+pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
+
 /// `application_id` of our files: "PwBd".
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"PwBd");
 
@@ -42,6 +46,14 @@ pub(crate) fn open(path: &Path, wait: Duration) -> Result<Connection, StoreError
     migrate(&mut connection, path)?;
     use_log(&connection, path, wait)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(sqlite)?;
+    Ok(connection)
+}
+
+/// A store of the newest version that is in no file.
+#[cfg(feature = "postgresql")]
+pub(crate) fn in_memory(path: &Path) -> Result<Connection, StoreError> {
+    let mut connection = Connection::open_in_memory().map_err(|error| StoreError::from_sqlite(path, &error))?;
+    migrate(&mut connection, path)?;
     Ok(connection)
 }
 

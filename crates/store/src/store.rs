@@ -1,24 +1,28 @@
-//! The store's doors: open, begin, append, read, check. SQL that only reads stands here, SQL that derives in `derive`.
+//! The store as its callers see it, whichever engine keeps it.
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use powerband_record::{Event, ExperimentHeader};
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, TransactionBehavior, params};
+use powerband_record::{Event, ExperimentHeader, Metric, Started};
 
-use crate::row::{SearchSummary, State, Summary};
-use crate::{StoreError, derive, schema};
+use crate::engine::Engine;
+use crate::local::{Local, parse_events};
+use crate::row::{Member, Summary};
+use crate::{Noise, Notice, StoreError};
 
-/// How long we wait for another writer. Every write of ours takes milliseconds.
-const WAIT: Duration = Duration::from_secs(10);
+/// What a shared store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Reading what is there.
+    Look,
+    /// Writing an experiment as it happens.
+    Write,
+    /// Taking experiments of another store.
+    Deliver,
+}
 
-/// Experiments in one SQLite file.
+/// Experiments in one SQLite file, or in a database that many machines share.
 #[derive(Debug)]
 pub struct Store {
-    path: PathBuf,
-    /// The file as it was opened: device and inode.
-    file: Option<(u64, u64)>,
-    pub(crate) db: Connection,
+    pub(crate) engine: Box<dyn Engine>,
 }
 
 impl Store {
@@ -29,24 +33,43 @@ impl Store {
     /// [`StoreError::CannotCreate`], [`StoreError::CannotOpen`], [`StoreError::Full`], [`StoreError::NewerVersion`],
     /// [`StoreError::NotOurs`], [`StoreError::Corrupt`], or [`StoreError::Locked`] after ten seconds.
     pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
-        Self::open_waiting(path.as_ref(), WAIT)
+        Ok(Store { engine: Box::new(Local::open(path.as_ref())?) })
     }
 
-    fn open_waiting(path: &Path, wait: Duration) -> Result<Store, StoreError> {
-        let db = schema::open(path, wait)?;
-        Ok(Store { path: path.to_owned(), file: schema::identity(path), db })
+    /// Opens a shared store by its URL ([`crate::is_shared`]); none where one only looks and nothing was stored yet. `journal` is
+    /// the SQLite file that experiments are written to first.
+    ///
+    /// # Errors
+    /// [`StoreError::NoPostgresql`], [`StoreError::BadUrl`], [`StoreError::Server`], [`StoreError::NewerVersion`],
+    /// [`StoreError::NotOurs`]; [`StoreError::Unreachable`], which for writing is a notice; as [`Store::open`] of the file.
+    pub fn open_shared(url: &str, journal: &Path, purpose: Purpose) -> Result<Option<Store>, StoreError> {
+        #[cfg(feature = "postgresql")]
+        return Ok(
+            crate::postgresql::Shared::open(url, journal, purpose)?.map(|shared| Store { engine: Box::new(shared) })
+        );
+        #[cfg(not(feature = "postgresql"))]
+        {
+            let _ = (journal, purpose);
+            Err(StoreError::NoPostgresql { place: crate::without_password(url) })
+        }
     }
 
-    /// Where it is.
+    /// The store as a person names it, without a password.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.engine.place()
+    }
+
+    /// The SQLite file that experiments are written to here.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.engine.path()
     }
 
     /// Whether the file is still the one that was opened: not deleted, moved or replaced.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
-        schema::identity(&self.path) == self.file
+        self.engine.is_in_place()
     }
 
     /// Writes everything to the store's place again when its file is gone from there, next to it when another file is there
@@ -55,11 +78,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when it cannot be written there.
     pub fn save_displaced(&mut self) -> Result<PathBuf, StoreError> {
-        let taken = self.path.try_exists().unwrap_or(true);
-        let aside = self.path.with_extension(format!("saved-{}.sqlite", std::process::id()));
-        let path = if taken { aside } else { self.path.clone() };
-        schema::copy_to(&self.db, &path)?;
-        Ok(path)
+        self.engine.save_displaced()
     }
 
     /// Begins an experiment; the header's `id` is replaced by the number answered.
@@ -67,80 +86,48 @@ impl Store {
     /// # Errors
     /// [`StoreError::Full`], [`StoreError::Locked`], [`StoreError::Io`].
     pub fn begin(&mut self, header: &ExperimentHeader) -> Result<i64, StoreError> {
-        let path = self.path.clone();
-        let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
-        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
-        transaction.execute("INSERT INTO experiment (header) VALUES ('')", []).map_err(sqlite)?;
-        let id = transaction.last_insert_rowid();
-        write_header(&transaction, &path, id, header)?;
-        transaction.commit().map_err(sqlite)?;
-        Ok(id)
+        self.engine.begin(header)
     }
 
-    /// Replaces the header of an experiment, e.g. once the observer's cost is known.
+    /// Replaces the header of an experiment, e.g. once the observer's cost is known: the last thing written of it. A shared store
+    /// is then sent everything it does not have.
     ///
     /// # Errors
     /// [`StoreError::NoExperiment`], and as [`Store::begin`].
     pub fn update_header(&mut self, id: i64, header: &ExperimentHeader) -> Result<(), StoreError> {
-        write_header(&self.db, &self.path, id, header)
+        self.engine.update_header(id, header)
     }
 
     /// Appends an event and derives from it, in one transaction that is committed when this returns. The last one,
-    /// [`Event::Closed`], is synced to the disk with everything before it.
+    /// [`Event::Closed`], is synced to the disk with everything before it. A shared store is sent it soon: it never makes an
+    /// experiment fail.
     ///
     /// # Errors
     /// [`StoreError::Displaced`], [`StoreError::Full`] (nothing of the earlier events is lost, and it can be tried again),
     /// [`StoreError::NoExperiment`], [`StoreError::Unstorable`] when a required number is not finite,
     /// [`StoreError::Locked`], [`StoreError::Io`].
     pub fn append(&mut self, id: i64, event: &Event) -> Result<(), StoreError> {
-        if !self.is_in_place() {
-            return Err(StoreError::Displaced { path: self.path.clone() });
-        }
-        if !matches!(event, Event::Closed(_)) {
-            return self.append_one(id, event);
-        }
-        self.synchronous("FULL")?;
-        let appended = self.append_one(id, event);
-        self.synchronous("NORMAL")?;
-        appended
+        self.engine.append(id, event)
     }
 
-    fn synchronous(&self, how: &str) -> Result<(), StoreError> {
-        self.db.pragma_update(None, "synchronous", how).map_err(|error| self.sqlite(&error))
+    /// Makes an experiment that is to be resumed complete here: in a shared store, the local file may lack it, or have more of it.
+    /// Called before its header and events are read for resuming.
+    ///
+    /// # Errors
+    /// [`StoreError::NoExperiment`], [`StoreError::Differs`], [`StoreError::Forked`], [`StoreError::Unreachable`], and as
+    /// [`Store::open`].
+    pub fn take_over(&mut self, id: i64) -> Result<(), StoreError> {
+        self.engine.take_over(id)
     }
 
-    fn append_one(&mut self, id: i64, event: &Event) -> Result<(), StoreError> {
-        let path = self.path.clone();
-        let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
-        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
-        require(&transaction, &path, id)?;
-        let seq: i64 = transaction
-            .prepare_cached("SELECT coalesce(max(seq) + 1, 0) FROM event WHERE experiment = ?1")
-            .and_then(|mut query| query.query_row([id], |row| row.get(0)))
-            .map_err(sqlite)?;
-        let unstorable =
-            |error: serde_json::Error| StoreError::Unstorable { experiment: id, seq, why: error.to_string() };
-        let json = serde_json::to_string(event).map_err(unstorable)?;
-        // What is derived comes from what is stored, so that deriving again later cannot give anything else. A number
-        // that is not finite is null in JSON and stops here.
-        let stored: Event = serde_json::from_str(&json).map_err(unstorable)?;
-        transaction
-            .prepare_cached("INSERT INTO event (experiment, seq, json) VALUES (?1, ?2, ?3)")
-            .and_then(|mut insert| insert.execute(params![id, seq, json]))
-            .map_err(sqlite)?;
-        derive::enter(&transaction, id, &stored).map_err(|error| match error.sqlite_error_code() {
-            // It does not follow from the events before it, e.g. the end of a trial that never began.
-            Some(ErrorCode::ConstraintViolation) => {
-                StoreError::Unstorable { experiment: id, seq, why: error.to_string() }
-            }
-            _ => sqlite(error),
-        })?;
-        transaction.commit().map_err(sqlite)
+    /// What a person should know of the delivery to a shared store; each once.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        self.engine.take_notices()
     }
 
-    /// Lets the first `keep` events of an experiment stand, sets the others aside for ever and replaces the header, all
-    /// in one transaction; `seen` is the header and the number of events all this was decided by. Whoever comes second
-    /// with the same finds them changed.
+    /// Keeps the first `keep` events of an experiment, supersedes the others for ever and replaces the header, all
+    /// in one transaction; `seen` is the header and the number of events all this was decided by. The second of two with the same
+    /// finds them changed.
     ///
     /// # Errors
     /// [`StoreError::Changed`] when they are no longer as seen, [`StoreError::NoExperiment`], and as [`Store::append`];
@@ -152,23 +139,7 @@ impl Store {
         keep: usize,
         header: &ExperimentHeader,
     ) -> Result<(), StoreError> {
-        let path = self.path.clone();
-        let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
-        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
-        let lines = read_lines(&transaction, &path, id)?;
-        if (&read_header(&transaction, &path, id)?, lines.len()) != seen {
-            return Err(StoreError::Changed(id));
-        }
-        let from = i64::try_from(keep).unwrap_or(i64::MAX);
-        let aside = "INSERT INTO superseded (experiment, resumption, seq, json)
-                     SELECT experiment, (SELECT coalesce(max(resumption), 0) + 1 FROM superseded WHERE experiment = ?1),
-                     seq, json FROM event WHERE experiment = ?1 AND seq >= ?2";
-        for sql in [aside, "DELETE FROM event WHERE experiment = ?1 AND seq >= ?2"] {
-            transaction.execute(sql, params![id, from]).map_err(sqlite)?;
-        }
-        write_header(&transaction, &path, id, header)?;
-        derive_again(&transaction, &path, id, &lines[..keep.min(lines.len())])?;
-        transaction.commit().map_err(sqlite)
+        self.engine.rewind(id, seen, keep, header)
     }
 
     /// All experiments, oldest first.
@@ -176,16 +147,15 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unreadable`] for a header that is none, [`StoreError::Corrupt`], [`StoreError::Io`].
     pub fn list(&self) -> Result<Vec<Summary>, StoreError> {
-        let sqlite = |error: rusqlite::Error| self.sqlite(&error);
-        let mut query = self.db.prepare_cached(SUMMARY).map_err(sqlite)?;
-        let rows = query.query_map([], |row| Ok((row.get::<_, String>(1)?, summary(row)?))).map_err(sqlite)?;
-        rows.map(|row| {
-            let (header, mut summary) = row.map_err(sqlite)?;
-            let header = parse_header(summary.id, &header)?;
-            (summary.started_unix_s, summary.host, summary.owner) = (header.started_unix_s, header.host, header.owner);
-            Ok(summary)
-        })
-        .collect()
+        self.engine.list()
+    }
+
+    /// The experiments of a fleet, by its key, oldest first.
+    ///
+    /// # Errors
+    /// As [`Store::list`].
+    pub fn experiments_of_fleet(&self, fleet: &str) -> Result<Vec<Member>, StoreError> {
+        self.engine.of_fleet(fleet)
     }
 
     /// The header of one experiment.
@@ -193,7 +163,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoExperiment`], [`StoreError::Unreadable`], [`StoreError::Corrupt`], [`StoreError::Io`].
     pub fn header(&self, id: i64) -> Result<ExperimentHeader, StoreError> {
-        read_header(&self.db, &self.path, id)
+        self.engine.header(id)
     }
 
     /// The events of one experiment, in order.
@@ -201,7 +171,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoExperiment`], [`StoreError::Unreadable`], [`StoreError::Corrupt`], [`StoreError::Io`].
     pub fn events(&self, id: i64) -> Result<Vec<Event>, StoreError> {
-        parse_events(id, &self.lines(id)?)
+        parse_events(id, &self.engine.lines(id)?)
     }
 
     /// The header and the stored JSON lines of one experiment, byte for byte.
@@ -209,7 +179,7 @@ impl Store {
     /// # Errors
     /// As [`Store::header`].
     pub fn journal(&self, id: i64) -> Result<(ExperimentHeader, Vec<String>), StoreError> {
-        Ok((self.header(id)?, self.lines(id)?))
+        Ok((self.header(id)?, self.engine.lines(id)?))
     }
 
     /// The newest experiment.
@@ -217,7 +187,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Corrupt`], [`StoreError::Io`].
     pub fn newest(&self) -> Result<Option<i64>, StoreError> {
-        self.db.query_row("SELECT max(id) FROM experiment", [], |row| row.get(0)).map_err(|error| self.sqlite(&error))
+        self.engine.newest()
     }
 
     /// The experiment that `last` or a number means.
@@ -234,25 +204,16 @@ impl Store {
             return Err(StoreError::NotAnId(text.into()));
         }
         let id: i64 = text.parse().map_err(|_| StoreError::NoExperiment(text.into()))?;
-        require(&self.db, &self.path, id).map(|()| id)
+        self.engine.require(id).map(|()| id)
     }
 
-    /// Builds everything derived of one experiment again from its events. Answers the tables that had differed; none
-    /// unless somebody else wrote into the file or an older version derived otherwise.
+    /// Builds everything derived of one experiment again from its events. Answers what had differed; nothing
+    /// unless somebody else wrote into the store or an older version derived otherwise.
     ///
     /// # Errors
     /// As [`Store::events`] and [`Store::append`]; then nothing is changed.
     pub fn rederive(&mut self, id: i64) -> Result<Vec<String>, StoreError> {
-        let path = self.path.clone();
-        let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
-        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
-        let lines = read_lines(&transaction, &path, id)?;
-        let before = dump(&transaction, id).map_err(sqlite)?;
-        derive_again(&transaction, &path, id, &lines)?;
-        let after = dump(&transaction, id).map_err(sqlite)?;
-        transaction.commit().map_err(sqlite)?;
-        let differs = before.into_iter().zip(after).filter(|(before, after)| before != after);
-        Ok(differs.map(|((table, _), _)| table).collect())
+        self.engine.rederive(id)
     }
 
     /// Removes an experiment that measured nothing: its load failed before the first valid trial. Answers whether it did;
@@ -261,175 +222,36 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoExperiment`], and as [`Store::append`]; then nothing is changed.
     pub fn withdraw(&mut self, id: i64) -> Result<bool, StoreError> {
-        let path = self.path.clone();
-        let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
-        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
-        require(&transaction, &path, id)?;
-        let kept = "SELECT EXISTS (SELECT 1 FROM trial WHERE experiment = ?1 AND state = 'valid')
-                        OR EXISTS (SELECT 1 FROM superseded WHERE experiment = ?1)";
-        if transaction.query_row(kept, [id], |row| row.get(0)).map_err(sqlite)? {
-            return Ok(false);
-        }
-        // The trigger that keeps events is set aside for this transaction, which nobody sees half done.
-        let guard: String = transaction
-            .query_row("SELECT sql FROM sqlite_schema WHERE name = 'event_is_never_removed'", [], |row| row.get(0))
-            .map_err(sqlite)?;
-        transaction.execute_batch("DROP TRIGGER event_is_never_removed").map_err(sqlite)?;
-        let removed = derive::clear(&transaction, id)
-            .and_then(|()| transaction.execute("DELETE FROM event WHERE experiment = ?1", [id]))
-            .and_then(|_| transaction.execute("DELETE FROM experiment WHERE id = ?1", [id]))
-            .and_then(|_| {
-                let newest = "UPDATE sqlite_sequence SET seq = (SELECT coalesce(max(id), 0) FROM experiment)
-                              WHERE name = 'experiment'";
-                transaction.execute(newest, [])
-            });
-        removed.and_then(|_| transaction.execute_batch(&guard)).map_err(sqlite)?;
-        transaction.commit().map_err(sqlite)?;
-        Ok(true)
+        self.engine.withdraw(id)
     }
 
-    fn lines(&self, id: i64) -> Result<Vec<String>, StoreError> {
-        read_lines(&self.db, &self.path, id)
-    }
-
-    pub(crate) fn sqlite(&self, error: &rusqlite::Error) -> StoreError {
-        StoreError::from_sqlite(&self.path, error)
+    /// The noise of `metric` for an experiment that `host` is about to run: of the latest calibration on the same machine
+    /// under the same system, with the same far end and the same load, by a meter that covers the same. `None` when there
+    /// is none. What is measured must not depend on it once an experiment has begun: resuming and repeating read what
+    /// `started` says.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`], [`StoreError::Io`].
+    pub fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<Noise>, StoreError> {
+        self.engine.noise(host, started, metric)
     }
 }
 
-const SUMMARY: &str = "
-    SELECT id, header, title, machine, far, load, state, reason, blocks, ended_ns,
-           (SELECT count(*) FROM setting s WHERE s.experiment = e.id),
-           (SELECT count(*) FROM trial t WHERE t.experiment = e.id AND t.state = 'valid' AND t.block > 0),
-           (SELECT count(*) FROM trial t WHERE t.experiment = e.id AND t.state = 'void'),
-           (SELECT count(*) FROM verdict v WHERE v.experiment = e.id AND v.verdict <> 'undecided'),
-           (SELECT count(*) FROM verdict v WHERE v.experiment = e.id AND v.verdict = 'undecided'),
-           (SELECT label FROM setting s WHERE s.experiment = e.id AND s.setting = e.knee),
-           (SELECT json_extract(json, '$.search.goal.better') || ' ' || json_extract(json, '$.search.goal.name')
-            FROM event v WHERE v.experiment = e.id AND v.seq = 0),
-           (SELECT json_extract(json, '$.search.end') FROM event v
-            WHERE v.experiment = e.id ORDER BY seq DESC LIMIT 1),
-           (SELECT label FROM setting s WHERE s.experiment = e.id AND s.setting =
-            (SELECT json_extract(json, '$.search.setting') FROM event v
-             WHERE v.experiment = e.id ORDER BY seq DESC LIMIT 1))
-    FROM experiment e ORDER BY id";
+#[cfg(all(test, not(feature = "postgresql")))]
+mod tests {
+    use powerband_record::ErrorClass;
 
-fn summary(row: &Row) -> rusqlite::Result<Summary> {
-    let (load, reason): (Option<String>, Option<String>) = (row.get(5)?, row.get(7)?);
-    let ended_ns: Option<i64> = row.get(9)?;
-    Ok(Summary {
-        id: row.get(0)?,
-        started_unix_s: 0,
-        host: String::new(),
-        owner: None,
-        title: row.get(2)?,
-        machine: row.get(3)?,
-        far: row.get(4)?,
-        load: load.and_then(|text| serde_json::from_str(&text).ok()),
-        state: State::parse(row.get_ref(6)?.as_str()?),
-        reason: reason.and_then(|text| serde_json::from_str(&text).ok()),
-        blocks: row.get(8)?,
-        ended_ns: ended_ns.and_then(|ns| u64::try_from(ns).ok()),
-        settings: row.get(10)?,
-        trials: row.get(11)?,
-        voids: row.get(12)?,
-        decided: row.get(13)?,
-        open: row.get(14)?,
-        knee: row.get(15)?,
-        search: search(row.get(16)?, row.get(17)?, row.get(18)?),
-    })
+    use super::*;
+
+    #[test]
+    fn without_postgresql_it_is_said_how_to_get_it() {
+        let url = "postgresql://me:secret@host/results";
+        let error = Store::open_shared(url, Path::new("journal"), Purpose::Write).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "this powerband was built without PostgreSQL, so that postgresql://me@host/results cannot be used; \
+             build it with `cargo install --path crates/powerband --features postgresql`"
+        );
+        assert_eq!(error.class(), ErrorClass::Unsupported);
+    }
 }
-
-/// What a search is about, from the way and the name of its goal.
-fn search(goal: Option<String>, end: Option<String>, answer: Option<String>) -> Option<SearchSummary> {
-    let goal = goal?;
-    let (better, name) = goal.split_once(' ')?;
-    let way = if better == "higher" { "most" } else { "least" };
-    Some(SearchSummary { sought: format!("{way} {name}"), end, answer })
-}
-
-fn parse_header(id: i64, text: &str) -> Result<ExperimentHeader, StoreError> {
-    serde_json::from_str(text).map_err(|error| StoreError::Unreadable {
-        experiment: id,
-        seq: -1,
-        why: error.to_string(),
-    })
-}
-
-fn parse_events(id: i64, lines: &[String]) -> Result<Vec<Event>, StoreError> {
-    let unreadable =
-        |seq, error: serde_json::Error| StoreError::Unreadable { experiment: id, seq, why: error.to_string() };
-    (0..).zip(lines).map(|(seq, line)| serde_json::from_str(line).map_err(|error| unreadable(seq, error))).collect()
-}
-
-fn require(db: &Connection, path: &Path, id: i64) -> Result<(), StoreError> {
-    let there = db
-        .prepare_cached("SELECT 1 FROM experiment WHERE id = ?1")
-        .and_then(|mut query| query.exists([id]))
-        .map_err(|error| StoreError::from_sqlite(path, &error))?;
-    if there { Ok(()) } else { Err(StoreError::NoExperiment(id.to_string())) }
-}
-
-fn read_header(db: &Connection, path: &Path, id: i64) -> Result<ExperimentHeader, StoreError> {
-    let header: Option<String> = db
-        .query_row("SELECT header FROM experiment WHERE id = ?1", [id], |row| row.get(0))
-        .optional()
-        .map_err(|error| StoreError::from_sqlite(path, &error))?;
-    parse_header(id, &header.ok_or_else(|| StoreError::NoExperiment(id.to_string()))?)
-}
-
-/// Empties everything derived of one experiment and fills it from these lines.
-fn derive_again(db: &Connection, path: &Path, id: i64, lines: &[String]) -> Result<(), StoreError> {
-    let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
-    derive::clear(db, id).map_err(sqlite)?;
-    parse_events(id, lines)?.iter().try_for_each(|event| derive::enter(db, id, event)).map_err(sqlite)
-}
-
-fn write_header(db: &Connection, path: &Path, id: i64, header: &ExperimentHeader) -> Result<(), StoreError> {
-    let header = ExperimentHeader { id, ..header.clone() };
-    let text = serde_json::to_string(&header).map_err(|error| StoreError::Unstorable {
-        experiment: id,
-        seq: -1,
-        why: error.to_string(),
-    })?;
-    let changed = db
-        .execute("UPDATE experiment SET header = ?2 WHERE id = ?1", params![id, text])
-        .map_err(|error| StoreError::from_sqlite(path, &error))?;
-    if changed == 1 { Ok(()) } else { Err(StoreError::NoExperiment(id.to_string())) }
-}
-
-fn read_lines(db: &Connection, path: &Path, id: i64) -> Result<Vec<String>, StoreError> {
-    require(db, path, id)?;
-    db.prepare_cached("SELECT json FROM event WHERE experiment = ?1 ORDER BY seq")
-        .and_then(|mut query| query.query_map([id], |row| row.get(0))?.collect())
-        .map_err(|error| StoreError::from_sqlite(path, &error))
-}
-
-/// Every derived row as text, by table.
-fn dump(db: &Connection, id: i64) -> rusqlite::Result<Vec<(String, Vec<String>)>> {
-    let tables = derive::TABLES
-        .iter()
-        .map(|(table, order)| (*table, format!("SELECT * FROM {table} WHERE experiment = ?1 ORDER BY {order}")));
-    let own = ("experiment", format!("SELECT {} FROM experiment WHERE id = ?1", derive::DERIVED));
-    tables.chain([own]).map(|(table, sql)| Ok((table.to_owned(), dump_rows(db, &sql, id)?))).collect()
-}
-
-fn dump_rows(db: &Connection, sql: &str, id: i64) -> rusqlite::Result<Vec<String>> {
-    let mut query = db.prepare(sql)?;
-    let columns = query.column_count();
-    let text = |row: &Row| -> rusqlite::Result<String> {
-        let cells: rusqlite::Result<Vec<String>> = (0..columns)
-            .map(|i| {
-                Ok(match row.get_ref(i)? {
-                    ValueRef::Text(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
-                    other => format!("{other:?}"),
-                })
-            })
-            .collect();
-        Ok(cells?.join(" "))
-    };
-    query.query_map([id], text)?.collect()
-}
-
-#[cfg(test)]
-mod tests;

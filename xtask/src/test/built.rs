@@ -10,7 +10,7 @@ use crate::cargo::{cargo, shown, top};
 use crate::metadata::Package;
 
 /// What the command can have and has not by default; it is tested with all of it.
-pub(crate) const FEATURES: &str = "powerband/png";
+pub(crate) const FEATURES: &str = "powerband/png,powerband/postgresql";
 
 /// What a binary has the tests of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use crate::cargo::top;
 use crate::metadata::target_folder;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 44] = [
+const PACKAGES: [(&str, &str); 50] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -50,9 +50,15 @@ const PACKAGES: [(&str, &str); 44] = [
     // Modules, which are found in no path: Debian says whether they are there.
     ("libphp.so", "libapache2-mod-php"),
     ("mysqli.so", "php-mysql"),
+    ("postgres", "postgresql"),
+    ("openssl", "openssl"),
     ("node", "nodejs"),
     ("npm", "npm"),
     ("chromium", "chromium"),
+    ("slurmctld", "slurmctld"),
+    ("slurmd", "slurmd"),
+    ("sbatch", "slurm-client"),
+    ("munged", "munge"),
     ("mmdebstrap", "mmdebstrap"),
     ("systemd-nspawn", "systemd-container"),
 ];

@@ -25,7 +25,7 @@ const TABLE: &[Row] = &[
     Row { name: "experiment", may: "record stats advice machine knob meter load" },
     Row { name: "store", may: "record" },
     Row { name: "persist", may: "record machine knob" },
-    Row { name: "fleet", may: "record experiment store" },
+    Row { name: "fleet", may: "record stats host" },
     Row { name: "report", may: "record stats advice" },
     Row { name: "rig", may: "record machine host sim knob" },
     Row {

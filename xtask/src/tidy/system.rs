@@ -18,12 +18,13 @@ const SYSTEM: [&str; 10] = [
 ];
 
 /// Packages that may.
-const MAY_CALL: [&str; 8] = [
+const MAY_CALL: [&str; 9] = [
     "crates/host",
     "crates/agent",
     "crates/store",
     "crates/mount",
     "crates/watch",
+    "crates/fleet",
     "crates/web",
     "crates/powerband",
     "xtask",

@@ -8,8 +8,8 @@ type Example = (&'static str, &'static str);
 
 /// The verbs as `powerband help` groups them.
 pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
-    ("Measure", &["try", "tune", "calibrate", "run", "resume", "replicate"]),
-    ("Results", &["list", "show", "compare", "report", "export"]),
+    ("Measure", &["try", "tune", "calibrate", "run", "resume", "fleet", "replicate"]),
+    ("Results", &["list", "show", "compare", "report", "export", "store"]),
     ("Change settings", &["set", "undo", "with", "pace", "confirm"]),
     ("Keep settings", &["keep", "unkeep", "check", "guard"]),
     ("Look at the machine", &["info", "get", "why", "knobs", "doctor", "watch", "capture"]),
@@ -30,7 +30,7 @@ const USAGE: [(&str, &str); 2] = [
 ];
 
 /// Examples of each verb, the most common use first.
-const EXAMPLES: [(&str, &[Example]); 31] = [
+const EXAMPLES: [(&str, &[Example]); 33] = [
     (
         "try",
         &[
@@ -80,10 +80,34 @@ const EXAMPLES: [(&str, &[Example]); 31] = [
     ),
     ("resume", &[("Resume the last experiment", "powerband resume"), ("Resume experiment 7", "powerband resume 7")]),
     (
+        "fleet",
+        &[
+            ("Run a plan on 16 nodes of a partition", "powerband fleet run plan.toml -N 16 --partition main"),
+            (
+                "Run it on the nodes of a file, over ssh",
+                "powerband fleet run plan.toml --nodes-file nodes --launcher 'ssh {node}'",
+            ),
+            ("Try it on simulated nodes", "powerband fleet run plans/fleet-frequency.toml -N 8 --launcher local"),
+        ],
+    ),
+    (
         "replicate",
         &[
             ("Repeat one article", "powerband replicate router"),
             ("Repeat all, and write a page", "powerband replicate -o claims.html"),
+        ],
+    ),
+    (
+        "store",
+        &[
+            (
+                "Deliver what the database lacks",
+                "powerband store push --store postgresql://me@db.example.org/powerband",
+            ),
+            (
+                "Copy a database into a file",
+                "powerband store migrate postgresql://me@db.example.org/powerband all.sqlite",
+            ),
         ],
     ),
     ("list", &[("List the stored experiments", "powerband list"), ("List them as JSON", "powerband list --json")]),

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::document::{Document, VERSION};
-use crate::verb::{capture, check, confirm, doctor, get, guard, info, keep, knobs, set, sim, undo, why};
+use crate::verb::{capture, check, confirm, doctor, fleet, get, guard, info, keep, knobs, set, sim, store, undo, why};
 
 /// Makes the schemas anew instead of comparing them.
 const WRITE: &str = "POWERBAND_WRITE_DOCS";
@@ -37,9 +37,12 @@ fn all() -> Vec<(&'static str, Value)> {
         of::<confirm::Kept>(),
         of::<keep::Kept>(),
         of::<check::Compared>(),
+        of::<fleet::FleetStatus>(),
         of::<powerband_session::Decided>(),
         of::<sim::Machines>(),
         of::<sim::OneMachine>(),
+        of::<store::Pushed>(),
+        of::<store::Migrated>(),
         of::<Planned<'_>>(),
         of::<Started>(),
         schema::of::<powerband_watch::Row>(powerband_watch::KIND, powerband_watch::VERSION),

@@ -30,6 +30,7 @@ mod elsewhere;
 mod entered;
 mod explained;
 mod figured;
+mod fleets;
 mod fought;
 mod full;
 mod fuzzed;

@@ -92,6 +92,8 @@ fn experiments(printed: &mut Printed) {
     printed.keep(&[&PC[..], &ping, &["--metric", "both/watts", "--dry-run"]].concat());
     printed.keep(&["list"]);
     printed.keep(&["compare", "2:powersave", "3:powersave"]);
+    printed.keep(&["fleet", "run", "plans/fleet-frequency.toml", "-N", "5", "--launcher", "local", "--quiet"]);
+    printed.keep(&["fleet", "status"]);
     // Few blocks may leave a claim open.
     printed.keep_ending(&["replicate", "router", "--blocks", "2"], &[0, 1]);
 }

@@ -8,6 +8,7 @@ mod beginnings;
 mod calibrated;
 mod exact;
 mod false_alarms;
+mod fleet_statistics;
 mod invariance;
 mod knees;
 mod machine_time;

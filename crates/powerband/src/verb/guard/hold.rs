@@ -95,7 +95,7 @@ impl Held {
         checks: &[Check],
         wrong: &BTreeSet<String>,
     ) -> Result<Again, Failure> {
-        let doing = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+        let doing = crate::typed::words().skip(1).collect::<Vec<_>>().join(" ");
         let opening = Opening { seed: None, purpose: Purpose::Turn, doing: &doing, for_a_moment: true };
         let mut rig = match powerband_rig::open(&rig::names(shared), &opening, &mut output::note) {
             Ok(rig) => rig,

@@ -7,6 +7,13 @@ use powerband_record::{
 };
 
 use super::*;
+use crate::Store;
+
+impl Store {
+    fn db(&self) -> &Connection {
+        self.engine.db().unwrap()
+    }
+}
 
 fn header() -> ExperimentHeader {
     ExperimentHeader {
@@ -176,33 +183,33 @@ fn what_is_derived_at_once_is_what_is_derived_again() {
     // Also after every prefix: an experiment may end anywhere.
     for end in 0..=journal().len() {
         let (_folder, mut store, id) = filled(&journal()[..end]);
-        let before = dump(&store.db, id).unwrap();
+        let before = dump(store.db(), id).unwrap();
         assert_eq!(store.rederive(id).unwrap(), Vec::<String>::new(), "after {end} events");
-        assert_eq!(dump(&store.db, id).unwrap(), before);
+        assert_eq!(dump(store.db(), id).unwrap(), before);
     }
 }
 
 #[test]
 fn every_derived_table_is_filled_and_a_foreign_change_is_found_and_undone() {
     let (_folder, mut store, id) = filled(&journal());
-    let before = dump(&store.db, id).unwrap();
+    let before = dump(store.db(), id).unwrap();
     for (table, rows) in &before {
         assert!(!rows.is_empty(), "{table} is empty");
     }
     let values = before.iter().find(|(table, _)| table == "metric_value").unwrap();
     assert_eq!(values.1.len(), 8);
     assert!(values.1[0].ends_with("Real(0.30000000000000004)"), "{}", values.1[0]);
-    store.db.execute("UPDATE level SET typical = 1.0", []).unwrap();
-    store.db.execute("UPDATE experiment SET title = 'other'", []).unwrap();
+    store.db().execute("UPDATE level SET typical = 1.0", []).unwrap();
+    store.db().execute("UPDATE experiment SET title = 'other'", []).unwrap();
     assert_eq!(store.rederive(id).unwrap(), ["level", "experiment"]);
-    assert_eq!(dump(&store.db, id).unwrap(), before);
+    assert_eq!(dump(store.db(), id).unwrap(), before);
 }
 
 #[test]
 fn events_can_neither_be_changed_nor_removed() {
     let (_folder, store, _) = filled(&journal());
     for sql in ["UPDATE event SET json = '{}'", "DELETE FROM event WHERE seq = 3"] {
-        let error = store.db.execute(sql, []).unwrap_err().to_string();
+        let error = store.db().execute(sql, []).unwrap_err().to_string();
         assert!(error.contains("append-only"), "{error}");
     }
 }
@@ -217,7 +224,7 @@ fn what_measured_nothing_can_be_withdrawn_and_nothing_else() {
     assert_eq!(store.list().unwrap().iter().map(|s| s.id).collect::<Vec<_>>(), [id]);
     assert_eq!(store.begin(&header()).unwrap(), second, "its number is free again");
     // The trigger is there as before.
-    let error = store.db.execute("DELETE FROM event WHERE seq = 3", []).unwrap_err().to_string();
+    let error = store.db().execute("DELETE FROM event WHERE seq = 3", []).unwrap_err().to_string();
     assert!(error.contains("append-only"), "{error}");
     assert!(matches!(store.withdraw(99), Err(StoreError::NoExperiment(_))));
 }
@@ -260,7 +267,7 @@ fn gone_on(by: u32) -> ExperimentHeader {
 }
 
 fn superseded(store: &Store) -> Vec<(i64, i64, String)> {
-    let mut query = store.db.prepare("SELECT resumption, seq, json FROM superseded ORDER BY 1, 2").unwrap();
+    let mut query = store.db().prepare("SELECT resumption, seq, json FROM superseded ORDER BY 1, 2").unwrap();
     query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap().map(Result::unwrap).collect()
 }
 
@@ -276,7 +283,7 @@ fn what_does_not_stand_is_set_aside_and_what_is_derived_is_that_of_the_rest() {
             (keep..lines.len()).map(|seq| (1, i64::try_from(seq).unwrap(), lines[seq].clone())).collect();
         assert_eq!(superseded(&store), aside);
         let (_other, never, other) = filled(&journal()[..keep]);
-        assert_eq!(dump(&store.db, id).unwrap(), dump(&never.db, other).unwrap(), "after {keep} events");
+        assert_eq!(dump(store.db(), id).unwrap(), dump(never.db(), other).unwrap(), "after {keep} events");
         assert_eq!(store.rederive(id).unwrap(), Vec::<String>::new());
         for event in &journal()[keep..] {
             store.append(id, event).unwrap();
@@ -296,7 +303,7 @@ fn twice_set_aside_is_kept_twice() {
     assert_eq!(aside.len(), all - 9 + 1);
     assert_eq!(aside.last().map(|(resumption, seq, _)| (*resumption, *seq)), Some((2, 9)));
     for sql in ["UPDATE superseded SET json = '{}'", "DELETE FROM superseded", "DELETE FROM event WHERE seq = 3"] {
-        let error = store.db.execute(sql, []).unwrap_err().to_string();
+        let error = store.db().execute(sql, []).unwrap_err().to_string();
         assert!(error.contains("append-only"), "{error}");
     }
 }
@@ -307,7 +314,7 @@ fn of_two_that_go_on_at_once_one_is_refused() {
     let mut other = Store::open(folder.path().join("state/store.db")).unwrap();
     let seen = store.header(id).unwrap();
     store.rewind(id, (&seen, 10), 9, &gone_on(4)).unwrap();
-    let after = dump(&store.db, id).unwrap();
+    let after = dump(store.db(), id).unwrap();
     let error = other.rewind(id, (&seen, 10), 9, &gone_on(5)).unwrap_err();
     assert!(matches!(error, StoreError::Changed(1)), "{error}");
     // Also one that saw the same header but other events.
@@ -315,7 +322,7 @@ fn of_two_that_go_on_at_once_one_is_refused() {
     let error = other.rewind(id, (&gone_on(4), 9), 9, &gone_on(5)).unwrap_err();
     assert!(matches!(error, StoreError::Changed(1)), "{error}");
     assert_eq!(store.header(id).unwrap(), gone_on(4));
-    assert_ne!(dump(&store.db, id).unwrap(), after);
+    assert_ne!(dump(store.db(), id).unwrap(), after);
 }
 
 #[test]
@@ -372,22 +379,22 @@ fn what_is_meant_is_found_or_said_to_be_missing() {
 #[test]
 fn what_would_not_read_back_is_refused_whole() {
     let (_folder, mut store, id) = filled(&journal()[..2]);
-    let before = dump(&store.db, id).unwrap();
+    let before = dump(store.db(), id).unwrap();
     let error = store.append(id, &done(0, f64::NAN)).unwrap_err();
     assert!(matches!(error, StoreError::Unstorable { seq: 2, .. }), "{error}");
     let error = store.append(id, &done(7, 1.0)).unwrap_err();
     assert!(matches!(error, StoreError::Unstorable { seq: 2, .. }), "the trial never began: {error}");
     assert_eq!(store.events(id).unwrap(), journal()[..2]);
-    assert_eq!(dump(&store.db, id).unwrap(), before);
+    assert_eq!(dump(store.db(), id).unwrap(), before);
     store.append(id, &done(0, 1.0)).unwrap();
 }
 
 #[test]
 fn a_full_disk_loses_nothing_and_can_be_gone_on_from() {
     let (_folder, mut store, id) = filled(&journal()[..1]);
-    let pages: i64 = store.db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    let pages: i64 = store.db().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     let limit = |store: &Store, pages: i64| {
-        store.db.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+        store.db().pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
     };
     limit(&store, pages + 2);
     let mut stored = 0;
@@ -457,7 +464,7 @@ fn a_writer_that_does_not_let_go_is_named_and_readers_go_on() {
     let path = folder.path().join("state/store.db");
     let holder = Connection::open(&path).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let mut store = Store::open_waiting(&path, Duration::from_millis(20)).unwrap();
+    let mut store = Store { engine: Box::new(Local::open_waiting(&path, Duration::from_millis(20)).unwrap()) };
     let error = store.append(id, &started()).unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
     assert_eq!(store.events(id).unwrap().len(), journal().len());

@@ -1,0 +1,146 @@
+//! Tasks as child processes of ours, each behind a command that runs a command on a node.
+//!
+//! No folder has to be shared: the task reads what it is to do from its standard input and prints its header and events, which
+//! we append to the node's file. When its standard input ends, because we cancel it or because we are gone, it restores what
+//! it changed and ends.
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use crate::slurm::quoted;
+use crate::{AttemptFile, Fleet, FleetError, Folder, Launcher, Seen, Task};
+
+const PERIOD_MS: u64 = 200;
+
+/// How long a task may take to restore once its input has ended, before its command is ended.
+const RESTORING: Duration = Duration::from_secs(60);
+
+/// Child processes.
+#[derive(Debug, Default)]
+pub struct Children {
+    command: String,
+    running: BTreeMap<u32, Running>,
+    ended: BTreeMap<u32, Option<String>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    /// Open while it may run.
+    input: Option<ChildStdin>,
+    /// Gets why its results could not be kept, once they have all come.
+    kept: Receiver<Option<String>>,
+    log: std::path::PathBuf,
+    cancelled: Option<Instant>,
+}
+
+impl Children {
+    /// Behind a command, in which `{node}` is the node's name; an empty one runs tasks here.
+    #[must_use]
+    pub fn new(command: &str) -> Children {
+        Children { command: command.to_owned(), ..Children::default() }
+    }
+}
+
+/// The words that start a task on a node, for a shell.
+fn line(command: &str, node: &str, program: &str) -> String {
+    let task = format!("{} fleet task --stdio", quoted(program));
+    if command.is_empty() { format!("exec {task}") } else { format!("{} {task}", command.replace("{node}", node)) }
+}
+
+impl Launcher for Children {
+    fn start(&mut self, fleet: &Fleet, folder: &Folder, position: u32) -> Result<Option<String>, FleetError> {
+        let Some(node) = fleet.node(position) else { return Ok(Some("it is not in the order".into())) };
+        let mut file = folder.next_attempt(&node.name)?;
+        let task = Task { fleet: fleet.clone(), position, attempt: file.number() };
+        let task = serde_json::to_string(&task).map_err(|error| FleetError::NoFleet(error.to_string()))?;
+        let log = folder.path().join(format!("node-{}-{}.log", node.name, file.number()));
+        let opened = OpenOptions::new().append(true).create(true).open(&log);
+        let errors = opened.map_err(|error| FleetError::file("make", &log, &error))?;
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(line(&self.command, &node.name, &fleet.program));
+        // Ctrl-C is for us: we end the tasks, and wait for them.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+        let none = |error: std::io::Error| FleetError::NoProgram { program: "/bin/sh".into(), why: error.to_string() };
+        let mut child = command.spawn().map_err(none)?;
+        let mut input = child.stdin.take();
+        if let Some(input) = &mut input {
+            // One that ended at once says why by its end.
+            drop(input.write_all(task.as_bytes()).and_then(|()| input.write_all(b"\n")).and_then(|()| input.flush()));
+        }
+        let (tell, kept) = channel();
+        if let Some(output) = child.stdout.take() {
+            std::thread::spawn(move || drop(tell.send(keep(output, &mut file))));
+        }
+        self.ended.remove(&position);
+        self.running.insert(position, Running { child, input, kept, log, cancelled: None });
+        Ok(None)
+    }
+
+    fn look(&mut self, _: &Fleet) -> Result<BTreeMap<u32, Seen>, FleetError> {
+        let positions: Vec<u32> = self.running.keys().copied().collect();
+        for position in positions {
+            let Some(running) = self.running.get_mut(&position) else { continue };
+            if running.cancelled.is_some_and(|since| since.elapsed() >= RESTORING) {
+                drop(running.child.kill());
+            }
+            let Ok(Some(status)) = running.child.try_wait() else { continue };
+            // All it printed is in the file by then; what holds its output open after its end is waited for in vain.
+            let unkept = running.kept.recv_timeout(Duration::from_secs(5)).ok().flatten();
+            let said = std::fs::read_to_string(&running.log).unwrap_or_default();
+            let said = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+            let why = (!status.success()).then(|| match said {
+                Some(line) => line.strip_prefix("powerband: ").unwrap_or(line).to_owned(),
+                None => format!("its command ended with {status}"),
+            });
+            self.ended.insert(position, unkept.or(why));
+            self.running.remove(&position);
+        }
+        let running = self.running.keys().map(|at| (*at, Seen::Running));
+        let ended = self.ended.iter().map(|(at, why)| (*at, Seen::Ended(why.clone())));
+        Ok(running.chain(ended).collect())
+    }
+
+    fn cancel(&mut self, _: &Fleet, positions: &[u32]) -> Result<(), FleetError> {
+        for (_, running) in self.running.iter_mut().filter(|(at, _)| positions.contains(at)) {
+            running.input = None;
+            running.cancelled.get_or_insert_with(Instant::now);
+        }
+        Ok(())
+    }
+
+    fn period_ms(&self) -> u64 {
+        PERIOD_MS
+    }
+}
+
+/// Appends what a task prints to its file; why that failed. Lines that are not of ours, such as a greeting, are passed over.
+fn keep(output: impl std::io::Read, file: &mut AttemptFile) -> Option<String> {
+    for line in BufReader::new(output).lines() {
+        let Ok(line) = line else { break };
+        if line.starts_with('{')
+            && let Err(error) = file.line(&line, line.contains("\"block_done\""))
+        {
+            let why = error.to_string();
+            file.failed(&why);
+            // What it prints now is not kept; its next line meets a closed pipe, and it restores and ends.
+            return Some(why);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_runs_a_command_on_a_node() {
+        assert_eq!(line("ssh {node}", "n1", "/usr/bin/powerband"), "ssh n1 /usr/bin/powerband fleet task --stdio");
+        assert_eq!(line("", "n1", "a b"), "exec 'a b' fleet task --stdio");
+    }
+}

@@ -1,0 +1,358 @@
+//! Conducting a fleet: tasks are started in the drawn order, results are looked at in that order alone, and what is not needed
+//! any more is cancelled.
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use crate::{
+    Attempt, Attempts, Ended, Fleet, FleetError, Folder, Launcher, NodeStanding, Reader, Seen, State, Stops, best,
+    standings,
+};
+
+/// How long tasks may take to restore once they were asked to end, before they count as not confirmed.
+const RESTORING: Duration = Duration::from_secs(90);
+
+/// How long a task that has handed back its last event may take to end.
+const GOING: Duration = Duration::from_secs(10);
+
+/// How long a look at the launcher may fail before that ends the fleet.
+const UNANSWERED: Duration = Duration::from_secs(600);
+
+/// A look at the results of the first nodes of the order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// How many nodes of the order.
+    pub nodes: u32,
+    /// Whether every verdict is given, so that no further node is needed.
+    pub decided: bool,
+}
+
+/// Decides from results.
+pub trait Judge {
+    /// The latest look that the nodes of the drawn order allow; each with whether it is finished or given up, and the attempt
+    /// that counts, if any. The answer depends on these alone.
+    ///
+    /// # Errors
+    /// A sentence, where the results cannot be compared.
+    fn look(&mut self, nodes: &[(bool, Option<&Attempt>)]) -> Result<Look, String>;
+}
+
+/// Hears how it goes.
+pub trait Listener {
+    /// How the nodes are getting on.
+    fn standing(&mut self, nodes: &[NodeStanding]);
+    /// What a look came to.
+    fn look(&mut self, look: &Look);
+    /// Something to be known.
+    fn note(&mut self, words: &str);
+}
+
+/// What a fleet is conducted with.
+pub struct Conduct<'a> {
+    /// The fleet.
+    pub fleet: &'a Fleet,
+    /// Its folder.
+    pub folder: &'a Folder,
+    /// What starts its tasks.
+    pub launcher: &'a mut dyn Launcher,
+    /// What decides.
+    pub judge: &'a mut dyn Judge,
+    /// Who hears of it.
+    pub listener: &'a mut dyn Listener,
+    /// Whether to stop.
+    pub stops: Stops,
+    /// How long a task may wait for a node that is not there, before the node is given up.
+    pub give_up: Duration,
+}
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Everything was decided by the first nodes of the order.
+    Decided(u32),
+    /// Every node is done or lost.
+    Nodes,
+    /// It was cancelled; the nodes of which nobody knows whether they restored everything.
+    Cancelled(Vec<String>),
+}
+
+/// Starts what is to be started and waits until nothing more comes.
+///
+/// # Errors
+/// [`FleetError`]: no task can be started, or the launcher or the folder is gone. Tasks that run then run on.
+pub fn conduct(with: Conduct<'_>) -> Result<End, FleetError> {
+    Conducting {
+        with,
+        reader: Reader::default(),
+        started: BTreeSet::new(),
+        finished: 0,
+        looked: 0,
+        lost: BTreeSet::new(),
+        stuck: BTreeMap::new(),
+    }
+    .run()
+}
+
+struct Conducting<'a> {
+    with: Conduct<'a>,
+    reader: Reader,
+    /// Positions whose task was started by us or still lived when we came.
+    started: BTreeSet<u32>,
+    /// Nodes at the beginning of the order that were finished when results were last looked at.
+    finished: usize,
+    /// Nodes of the order at the last look.
+    looked: u32,
+    /// Nodes that were reported as lost.
+    lost: BTreeSet<u32>,
+    /// Since when a task waits for a node that is not there.
+    stuck: BTreeMap<u32, Instant>,
+}
+
+impl Conducting<'_> {
+    fn run(mut self) -> Result<End, FleetError> {
+        let mut answered = Instant::now();
+        let mut first = true;
+        loop {
+            if self.with.stops.asked() || self.with.folder.is_to_cancel() {
+                return self.cancel();
+            }
+            let seen = match self.with.launcher.look(self.with.fleet) {
+                Ok(seen) => seen,
+                // A controller that restarts is back soon.
+                Err(FleetError::Refused { why, .. }) if answered.elapsed() < UNANSWERED && !first => {
+                    self.with.listener.note(&why);
+                    self.pause();
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            answered = Instant::now();
+            if first {
+                self.started.extend(seen.iter().filter(|(_, seen)| seen.is_live()).map(|(at, _)| *at));
+                first = false;
+            }
+            let attempts = self.reader.read(self.with.folder, self.with.fleet)?;
+            self.give_up_on(&seen)?;
+            let nodes = standings(self.with.fleet, self.with.folder, &attempts, &seen);
+            let nodes = self.as_started(nodes);
+            self.with.listener.standing(&nodes);
+            self.note_lost(&nodes);
+            self.end_doubles(&nodes, &seen)?;
+            if let Some(at) = self.look(&nodes, &attempts) {
+                return self.leave_rest(at);
+            }
+            if nodes.iter().all(NodeStanding::is_final) {
+                self.with.folder.end(&Ended { reason: "nodes".into(), nodes: self.with.fleet.size() })?;
+                self.end_jobs()?;
+                return Ok(End::Nodes);
+            }
+            if !self.start_next(&nodes)? {
+                self.pause();
+            }
+        }
+    }
+
+    /// A node that was lost before we came is not started yet.
+    fn as_started(&self, mut nodes: Vec<NodeStanding>) -> Vec<NodeStanding> {
+        for node in &mut nodes {
+            if !self.started.contains(&node.position) && matches!(node.state, State::Lost | State::NotNeeded) {
+                node.state = State::NotStarted;
+            }
+        }
+        nodes
+    }
+
+    /// Starts tasks in the drawn order while fewer than allowed are under way; whether it started one.
+    fn start_next(&mut self, nodes: &[NodeStanding]) -> Result<bool, FleetError> {
+        let under_way = |node: &&NodeStanding| matches!(node.state, State::Pending | State::Running | State::Requeued);
+        let busy = nodes.iter().filter(under_way).count();
+        let free = usize::try_from(self.with.fleet.at_once).unwrap_or(usize::MAX).saturating_sub(busy);
+        let next: Vec<&NodeStanding> = nodes.iter().filter(|node| node.state == State::NotStarted).take(free).collect();
+        for node in &next {
+            let refused = self.with.launcher.start(self.with.fleet, self.with.folder, node.position)?;
+            if let Some(why) = &refused {
+                self.with.listener.note(&format!("{}: {why}", node.node));
+            }
+            self.with.folder.note_start(node.position, refused)?;
+            self.started.insert(node.position);
+        }
+        Ok(!next.is_empty())
+    }
+
+    /// Looks at the first nodes of the order once more of them are done or given up; how many it took to decide everything.
+    fn look(&mut self, nodes: &[NodeStanding], attempts: &Attempts) -> Option<u32> {
+        let finished = |node: &NodeStanding| matches!(node.state, State::Done | State::Lost);
+        let first = nodes.iter().take_while(|node| finished(node)).count();
+        if first <= self.finished {
+            return None;
+        }
+        self.finished = first;
+        let counts = |node: &NodeStanding| attempts.get(&node.position).and_then(|all| best(all));
+        let results: Vec<_> = nodes.iter().map(|node| (finished(node), counts(node))).collect();
+        match self.with.judge.look(&results) {
+            Ok(look) if look.nodes > self.looked => {
+                self.looked = look.nodes;
+                self.with.listener.look(&look);
+                (look.decided && look.nodes < self.with.fleet.size()).then_some(look.nodes)
+            }
+            Ok(_) => None,
+            Err(why) => {
+                self.with.listener.note(&why);
+                None
+            }
+        }
+    }
+
+    /// Everything is decided: what waits is cancelled, what runs may end.
+    fn leave_rest(mut self, at: u32) -> Result<End, FleetError> {
+        self.with.folder.end(&Ended { reason: "decided".into(), nodes: at })?;
+        loop {
+            if self.with.stops.asked() || self.with.folder.is_to_cancel() {
+                return self.cancel().map(|end| match end {
+                    End::Cancelled(unsure) if unsure.is_empty() => End::Decided(at),
+                    end => end,
+                });
+            }
+            let seen = self.with.launcher.look(self.with.fleet)?;
+            let waiting = |(at, seen): (&u32, &Seen)| matches!(seen, Seen::Waiting { .. }).then_some(*at);
+            let waiting: Vec<u32> = seen.iter().filter_map(waiting).collect();
+            if !waiting.is_empty() {
+                self.with.launcher.cancel(self.with.fleet, &waiting)?;
+            }
+            let attempts = self.reader.read(self.with.folder, self.with.fleet)?;
+            let nodes = standings(self.with.fleet, self.with.folder, &attempts, &seen);
+            self.with.listener.standing(&nodes);
+            if nodes.iter().all(|node| node.state != State::Running) {
+                self.end_jobs()?;
+                return Ok(End::Decided(at));
+            }
+            self.pause();
+        }
+    }
+
+    /// Says which nodes are lost and why, once, and keeps that: a launcher forgets it.
+    fn note_lost(&mut self, nodes: &[NodeStanding]) {
+        for node in nodes.iter().filter(|node| node.state == State::Lost) {
+            if !self.lost.insert(node.position) {
+                continue;
+            }
+            let why = node.why.clone().unwrap_or_default();
+            self.with.listener.note(&format!("{} is lost: {why}", node.node));
+            // What cannot be kept, as on a full disk, was said.
+            drop(self.with.folder.note_start(node.position, Some(why)));
+        }
+    }
+
+    /// A node whose blocks are all there needs no second run of its task.
+    fn end_doubles(&mut self, nodes: &[NodeStanding], seen: &BTreeMap<u32, Seen>) -> Result<(), FleetError> {
+        let waits = |node: &&NodeStanding| matches!(seen.get(&node.position), Some(Seen::Waiting { .. }));
+        let done: Vec<u32> =
+            nodes.iter().filter(|node| node.state == State::Done).filter(waits).map(|node| node.position).collect();
+        if done.is_empty() { Ok(()) } else { self.with.launcher.cancel(self.with.fleet, &done) }
+    }
+
+    /// Gives up what has waited too long for a node that is not there. This is blind to what was measured.
+    fn give_up_on(&mut self, seen: &BTreeMap<u32, Seen>) -> Result<(), FleetError> {
+        let now = Instant::now();
+        self.stuck.retain(|at, _| matches!(seen.get(at), Some(Seen::Waiting { stuck: true, .. })));
+        let mut gone = Vec::new();
+        for (at, seen) in seen {
+            if let Seen::Waiting { stuck: true, why } = seen {
+                let since = *self.stuck.entry(*at).or_insert(now);
+                if now - since >= self.with.give_up {
+                    self.with.folder.note_start(*at, Some(format!("its node is not there: {why}")))?;
+                    gone.push(*at);
+                }
+            }
+        }
+        if gone.is_empty() { Ok(()) } else { self.with.launcher.cancel(self.with.fleet, &gone) }
+    }
+
+    /// Every result is there: what the launcher still has is on its way out, or is the job of a dead node, to run again later.
+    fn end_jobs(&mut self) -> Result<(), FleetError> {
+        let until = Instant::now() + GOING;
+        loop {
+            let seen = self.with.launcher.look(self.with.fleet)?;
+            let live: Vec<u32> = seen.iter().filter(|(_, seen)| seen.is_live()).map(|(at, _)| *at).collect();
+            if live.is_empty() || self.with.stops.asked() {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                return self.with.launcher.cancel(self.with.fleet, &live);
+            }
+            self.pause();
+        }
+    }
+
+    /// Asks every task to end, and waits until they have.
+    fn cancel(&mut self) -> Result<End, FleetError> {
+        let fleet = self.with.fleet;
+        let until = Instant::now() + RESTORING;
+        let mut asked = BTreeSet::new();
+        loop {
+            let seen = self.with.launcher.look(fleet)?;
+            let live: Vec<u32> = seen.iter().filter(|(_, seen)| seen.is_live()).map(|(at, _)| *at).collect();
+            let new: Vec<u32> = live.iter().copied().filter(|at| asked.insert(*at)).collect();
+            if !new.is_empty() {
+                self.with.launcher.cancel(fleet, &new)?;
+            }
+            let attempts = self.reader.read(self.with.folder, fleet)?;
+            let nodes = standings(fleet, self.with.folder, &attempts, &seen);
+            self.with.listener.standing(&nodes);
+            if live.is_empty() || Instant::now() >= until {
+                self.with.folder.end(&Ended { reason: "cancelled".into(), nodes: self.looked })?;
+                return Ok(End::Cancelled(unconfirmed(&nodes)));
+            }
+            std::thread::sleep(Duration::from_millis(self.with.launcher.period_ms().min(500)));
+        }
+    }
+
+    fn pause(&self) {
+        let until = Instant::now() + Duration::from_millis(self.with.launcher.period_ms());
+        while Instant::now() < until && !self.with.stops.asked() {
+            std::thread::sleep(Duration::from_millis(50).min(until.saturating_duration_since(Instant::now())));
+        }
+    }
+}
+
+/// The nodes whose task began and of which nobody knows whether it restored everything.
+fn unconfirmed(nodes: &[NodeStanding]) -> Vec<String> {
+    nodes.iter().filter(|node| node.restored == Some(false)).map(|node| node.node.clone()).collect()
+}
+
+/// Cancels a fleet that nobody conducts: asks its tasks to end, and waits until they have. Answers the nodes of which nobody
+/// knows whether they restored everything.
+///
+/// # Errors
+/// As [`conduct`].
+pub fn cancel(
+    fleet: &Fleet,
+    folder: &Folder,
+    launcher: &mut dyn Launcher,
+    listener: &mut dyn Listener,
+    stops: Stops,
+) -> Result<Vec<String>, FleetError> {
+    struct Nobody;
+    impl Judge for Nobody {
+        fn look(&mut self, _: &[(bool, Option<&Attempt>)]) -> Result<Look, String> {
+            Ok(Look { nodes: 0, decided: false })
+        }
+    }
+    let with = Conduct { fleet, folder, launcher, judge: &mut Nobody, listener, stops, give_up: RESTORING };
+    let looked = folder.ended().map_or(0, |ended| ended.nodes);
+    let mut all = Conducting {
+        with,
+        reader: Reader::default(),
+        started: BTreeSet::new(),
+        finished: 0,
+        looked,
+        lost: BTreeSet::new(),
+        stuck: BTreeMap::new(),
+    };
+    match all.cancel()? {
+        End::Cancelled(unsure) => Ok(unsure),
+        _ => Ok(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! Fleets whose tasks are played: in which order they end, are lost or run twice does not change what is decided.
+use powerband_record::{CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION};
+use tempfile::TempDir;
+
+use super::*;
+use crate::{Via, numbered, order};
+
+/// Blocks of each node.
+const BLOCKS: u32 = 2;
+
+/// What a task does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plays {
+    /// Ends well after so many looks.
+    Ends(u32),
+    /// Ends after so many looks and has handed nothing back.
+    Dies(u32),
+    /// Waits for a node that is not there.
+    Stuck,
+}
+
+#[derive(Default)]
+struct Played {
+    plays: BTreeMap<u32, Plays>,
+    folder: Option<Folder>,
+    running: BTreeMap<u32, u32>,
+    ended: BTreeSet<u32>,
+    started: Vec<u32>,
+    most: usize,
+    cancelled: Vec<u32>,
+}
+
+impl Played {
+    fn plays(&self, at: u32) -> Plays {
+        self.plays.get(&at).copied().unwrap_or(Plays::Ends(1))
+    }
+}
+
+impl Launcher for Played {
+    fn start(&mut self, _: &Fleet, folder: &Folder, position: u32) -> Result<Option<String>, FleetError> {
+        self.folder = Some(folder.clone());
+        self.running.insert(position, 0);
+        self.ended.remove(&position);
+        self.started.push(position);
+        self.most = self.most.max(self.running.len());
+        Ok(None)
+    }
+
+    fn look(&mut self, fleet: &Fleet) -> Result<BTreeMap<u32, Seen>, FleetError> {
+        let over: Vec<u32> = self
+            .running
+            .iter_mut()
+            .filter_map(|(at, looks)| {
+                *looks += 1;
+                let after = match self.plays.get(at).copied().unwrap_or(Plays::Ends(1)) {
+                    Plays::Ends(after) | Plays::Dies(after) => after,
+                    Plays::Stuck => u32::MAX,
+                };
+                (*looks > after).then_some(*at)
+            })
+            .collect();
+        for at in over {
+            self.running.remove(&at);
+            self.ended.insert(at);
+            if let (Plays::Ends(_), Some(folder)) = (self.plays(at), &self.folder) {
+                write(folder, fleet, at);
+            }
+        }
+        let live = |at: &u32| match self.plays(*at) {
+            Plays::Stuck => Seen::Waiting { why: "ReqNodeNotAvail".into(), stuck: true },
+            _ => Seen::Running,
+        };
+        let mut seen: BTreeMap<u32, Seen> = self.running.keys().map(|at| (*at, live(at))).collect();
+        seen.extend(self.ended.iter().map(|at| (*at, Seen::Ended(None))));
+        Ok(seen)
+    }
+
+    fn cancel(&mut self, _: &Fleet, positions: &[u32]) -> Result<(), FleetError> {
+        for at in positions {
+            self.running.remove(at);
+            self.ended.insert(*at);
+            self.cancelled.push(*at);
+        }
+        Ok(())
+    }
+
+    fn period_ms(&self) -> u64 {
+        1
+    }
+}
+
+/// Hands back what a node measured.
+fn write(folder: &Folder, fleet: &Fleet, position: u32) {
+    let node = &fleet.nodes[position as usize].name;
+    let mut file = folder.next_attempt(node).unwrap();
+    let header = ExperimentHeader {
+        journal_version: JOURNAL_VERSION,
+        id: 1,
+        run: None,
+        fleet: fleet.task(position, file.number()),
+        started_unix_s: 0,
+        host: node.clone(),
+        powerband: "test".into(),
+        command_line: Vec::new(),
+        folder: None,
+        owner: None,
+        resumed: Vec::new(),
+        observer_cpu_s: None,
+        observer_wakeups: None,
+    };
+    file.value(&header, false).unwrap();
+    file.value(&Event::Restored { entries: 0, failed: Vec::new(), changed: Vec::new() }, false).unwrap();
+    let finding: Finding = serde_json::from_value(serde_json::json!({
+        "reason": "blocks", "blocks": BLOCKS, "trials": 4, "voids": 0, "verdicts": [], "levels": [], "at_ns": 1
+    }))
+    .unwrap();
+    assert_eq!(finding.reason, CloseReason::Blocks);
+    file.value(&Event::Closed(finding), true).unwrap();
+}
+
+/// Decides once this many nodes of the order are there; keeps what it was shown.
+struct After(u32, Vec<Vec<bool>>);
+
+impl Judge for After {
+    fn look(&mut self, nodes: &[(bool, Option<&Attempt>)]) -> Result<Look, String> {
+        let first = nodes.iter().take_while(|(finished, _)| *finished).count();
+        self.1.push(nodes[..first].iter().map(|(_, attempt)| attempt.is_some()).collect());
+        let first = u32::try_from(first).unwrap();
+        Ok(Look { nodes: first.min(self.0), decided: first >= self.0 })
+    }
+}
+
+struct Silent;
+
+impl Listener for Silent {
+    fn standing(&mut self, _: &[NodeStanding]) {}
+    fn look(&mut self, _: &Look) {}
+    fn note(&mut self, _: &str) {}
+}
+
+struct Story {
+    home: TempDir,
+    fleet: Fleet,
+    folder: Folder,
+}
+
+impl Story {
+    fn new(nodes: u32, at_once: u32) -> Story {
+        let home = TempDir::new().unwrap();
+        let names = (1..=nodes).map(|number| format!("n{number}")).collect();
+        let fleet = Fleet {
+            version: 1,
+            key: "0123456789abcdef0123456789abcdef".into(),
+            plan_file: "plan.toml".into(),
+            plan: String::new(),
+            machine: None,
+            seed: 1,
+            blocks: BLOCKS,
+            at_once,
+            nodes: order(1, numbered(names)),
+            via: Via::Command { command: String::new() },
+            program: "powerband".into(),
+            store: None,
+            started_unix_s: 0,
+            command_line: Vec::new(),
+        };
+        let folder = Folder::make(&home.path().join("fleets"), None, &fleet).unwrap();
+        Story { home, fleet, folder }
+    }
+
+    fn conduct(&self, played: &mut Played, decides: u32) -> (End, Vec<Vec<bool>>) {
+        let mut judge = After(decides, Vec::new());
+        self.folder.take().unwrap();
+        let end = conduct(Conduct {
+            fleet: &self.fleet,
+            folder: &self.folder,
+            launcher: played,
+            judge: &mut judge,
+            listener: &mut Silent,
+            stops: Stops::listen().unwrap(),
+            give_up: Duration::ZERO,
+        });
+        self.folder.release();
+        (end.unwrap(), judge.1)
+    }
+
+    fn states(&self) -> Vec<State> {
+        let attempts = Reader::default().read(&self.folder, &self.fleet).unwrap();
+        let nodes = standings(&self.fleet, &self.folder, &attempts, &BTreeMap::new());
+        nodes.into_iter().map(|node| node.state).collect()
+    }
+}
+
+#[test]
+fn nodes_are_started_in_order_a_few_at_a_time() {
+    let story = Story::new(7, 3);
+    let mut played = Played::default();
+    let (end, _) = story.conduct(&mut played, 100);
+    assert_eq!(end, End::Nodes);
+    assert_eq!(played.started, [0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(played.most, 3);
+    assert_eq!(story.states(), [State::Done; 7]);
+}
+
+#[test]
+fn results_are_looked_at_in_the_drawn_order_whichever_node_ends_first() {
+    // The first of the order ends last.
+    for slow in 0..4 {
+        let story = Story::new(4, 4);
+        let mut played = Played { plays: BTreeMap::from([(slow, Plays::Ends(30))]), ..Played::default() };
+        let (end, shown) = story.conduct(&mut played, 100);
+        assert_eq!(end, End::Nodes);
+        assert!(shown.iter().all(|nodes| nodes.iter().all(|there| *there)), "a node that had not ended was looked at");
+        let before = usize::try_from(slow).unwrap();
+        assert!(shown.iter().all(|nodes| nodes.len() <= before || nodes.len() == 4), "{shown:?}");
+    }
+}
+
+#[test]
+fn what_is_decided_starts_no_more_nodes_and_is_not_needed() {
+    let story = Story::new(12, 2);
+    let mut played = Played::default();
+    let (end, _) = story.conduct(&mut played, 5);
+    assert_eq!(end, End::Decided(5));
+    assert!(played.started.len() < 8, "{:?}", played.started);
+    let states = story.states();
+    assert_eq!(states[..5], [State::Done; 5]);
+    assert_eq!(states[9..], [State::NotNeeded; 3]);
+    assert_eq!(story.folder.ended().unwrap(), Ended { reason: "decided".into(), nodes: 5 });
+}
+
+#[test]
+fn lost_nodes_are_given_up_and_run_again_when_resumed() {
+    let story = Story::new(4, 4);
+    let plays = BTreeMap::from([(1, Plays::Dies(2)), (2, Plays::Stuck)]);
+    let (end, shown) = story.conduct(&mut Played { plays, ..Played::default() }, 100);
+    assert_eq!(end, End::Nodes);
+    assert_eq!(shown.last().unwrap(), &[true, false, false, true]);
+    assert_eq!(story.states(), [State::Done, State::Lost, State::Lost, State::Done]);
+    let mut played = Played::default();
+    let (end, _) = story.conduct(&mut played, 100);
+    assert_eq!(end, End::Nodes);
+    assert_eq!(played.started, [1, 2], "what is complete does not run again");
+    assert_eq!(story.states(), [State::Done; 4]);
+}
+
+#[test]
+fn a_task_that_ran_twice_counts_once() {
+    let story = Story::new(3, 3);
+    story.conduct(&mut Played::default(), 100);
+    write(&story.folder, &story.fleet, 1);
+    let attempts = Reader::default().read(&story.folder, &story.fleet).unwrap();
+    assert_eq!(attempts[&1].len(), 2);
+    assert_eq!(best(&attempts[&1]).unwrap().number, 0);
+    let nodes = standings(&story.fleet, &story.folder, &attempts, &BTreeMap::new());
+    assert_eq!((nodes[1].state, nodes[1].attempts, nodes[1].counts), (State::Done, 2, Some(0)));
+}
+
+#[test]
+fn a_fleet_is_found_by_its_key_its_folder_or_as_the_last_one_and_has_one_conductor() {
+    let story = Story::new(3, 3);
+    let home = story.home.path().join("fleets");
+    for text in ["last", "0123", story.folder.path().to_str().unwrap()] {
+        assert_eq!(Folder::find(&home, text).unwrap().path(), story.folder.path(), "{text}");
+    }
+    for text in ["77", "./nowhere"] {
+        assert!(matches!(Folder::find(&home, text), Err(FleetError::NoFleet(_))), "{text}");
+    }
+    story.folder.take().unwrap();
+    assert!(matches!(story.folder.take(), Err(FleetError::Refused { .. })));
+    story.folder.release();
+    story.folder.take().unwrap();
+}

@@ -1,0 +1,285 @@
+//! The folder of a fleet: what was decided before the start, a file for each attempt of each node, and how it ended.
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use powerband_record::Owner;
+use serde::{Deserialize, Serialize};
+
+use crate::fleet::VERSION;
+use crate::{Attempt, AttemptFile, Fleet, FleetError};
+
+const FLEET: &str = "fleet.json";
+const STARTED: &str = "started.jsonl";
+const CANCEL: &str = "cancel";
+const END: &str = "end.json";
+const OWNER: &str = "owner.json";
+
+/// The attempts of each node, by position.
+pub type Attempts = BTreeMap<u32, Vec<Attempt>>;
+
+/// A fleet's folder.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+/// A task that was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Start {
+    position: u32,
+    /// Why it could not be, or why it came to nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+}
+
+/// How a fleet ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// `decided`, `nodes` (all were measured) or `cancelled`.
+    pub reason: String,
+    /// Nodes of the order that the last look rests on.
+    pub nodes: u32,
+}
+
+/// Who conducts a fleet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Conductor {
+    host: String,
+    owner: Owner,
+}
+
+impl Folder {
+    /// Makes the folder of a fleet, at `path` or in `home` by the fleet's key; `home` always knows where it is.
+    ///
+    /// # Errors
+    /// [`FleetError::File`]; a folder that has something in it is refused.
+    pub fn make(home: &Path, path: Option<&Path>, fleet: &Fleet) -> Result<Folder, FleetError> {
+        let known = home.join(fleet.short());
+        let path = path.map_or_else(|| known.clone(), Path::to_owned);
+        let mut builder = fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(&path).and_then(|()| fs::canonicalize(&path));
+        let path = made.map_err(|error| FleetError::file("make", &path, &error))?;
+        if fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(FleetError::file("make a fleet in", &path, &"the folder is not empty"));
+        }
+        if !known.exists() {
+            let linked = builder.create(home).and_then(|()| symlink(&path, &known));
+            linked.map_err(|error| FleetError::file("make", &known, &error))?;
+        }
+        let folder = Folder { path };
+        folder.write(FLEET, fleet)?;
+        Ok(folder)
+    }
+
+    /// The folder that `last`, the beginning of a key or a path means.
+    ///
+    /// # Errors
+    /// [`FleetError::NoFleet`], [`FleetError::File`].
+    pub fn find(home: &Path, text: &str) -> Result<Folder, FleetError> {
+        let here = Path::new(text);
+        if text.contains('/') || here.join(FLEET).is_file() {
+            return Folder::at(here);
+        }
+        let names = fs::read_dir(home).map(|entries| entries.flatten().map(|entry| entry.path()).collect());
+        let all: Vec<Folder> =
+            names.unwrap_or_else(|_| Vec::new()).iter().filter_map(|path| Folder::at(path).ok()).collect();
+        let dated = |folder: &Folder| folder.fleet().map(|fleet| (fleet.started_unix_s, fleet.key)).ok();
+        if text == "last" {
+            let last = all.into_iter().max_by_key(dated);
+            return last
+                .ok_or_else(|| FleetError::NoFleet("there is no fleet yet; `powerband fleet run` starts one".into()));
+        }
+        let named = |folder: &Folder| folder.fleet().is_ok_and(|fleet| fleet.key.starts_with(text));
+        let mut named: Vec<Folder> = all.into_iter().filter(named).collect();
+        match (named.pop(), named.len()) {
+            (Some(folder), 0) => Ok(folder),
+            (Some(_), more) => {
+                Err(FleetError::NoFleet(format!("{} fleets begin with {text}; type more of the key", more + 1)))
+            }
+            (None, _) => Err(FleetError::NoFleet(format!(
+                "there is no fleet {text}; name its folder, or the beginning of its key"
+            ))),
+        }
+    }
+
+    /// The folder of a fleet at a path.
+    ///
+    /// # Errors
+    /// [`FleetError::NoFleet`].
+    pub fn at(path: &Path) -> Result<Folder, FleetError> {
+        match fs::canonicalize(path) {
+            Ok(path) if path.join(FLEET).is_file() => Ok(Folder { path }),
+            _ => Err(FleetError::NoFleet(format!("{} is not the folder of a fleet", path.display()))),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was decided before the start.
+    ///
+    /// # Errors
+    /// [`FleetError::File`].
+    pub fn fleet(&self) -> Result<Fleet, FleetError> {
+        let path = self.path.join(FLEET);
+        let text = fs::read_to_string(&path).map_err(|error| FleetError::file("read", &path, &error))?;
+        let fleet: Fleet = serde_json::from_str(&text).map_err(|error| FleetError::file("read", &path, &error))?;
+        if fleet.version != VERSION {
+            return Err(FleetError::file("read", &path, &format!("it has version {}, not {VERSION}", fleet.version)));
+        }
+        Ok(fleet)
+    }
+
+    /// The file of a node's next attempt.
+    ///
+    /// # Errors
+    /// [`FleetError::File`].
+    pub fn next_attempt(&self, node: &str) -> Result<AttemptFile, FleetError> {
+        AttemptFile::next(&self.path, node)
+    }
+
+    /// Notes that a task was started, or could not be.
+    ///
+    /// # Errors
+    /// [`FleetError::File`].
+    pub fn note_start(&self, position: u32, refused: Option<String>) -> Result<(), FleetError> {
+        let path = self.path.join(STARTED);
+        let line = serde_json::to_string(&Start { position, refused });
+        let line = line.map_err(|error| FleetError::file("write", &path, &error))? + "\n";
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .map_err(|error| FleetError::file("write", &path, &error))
+    }
+
+    /// The positions whose task was started, each with the reason if it could not be.
+    #[must_use]
+    pub fn starts(&self) -> BTreeMap<u32, Option<String>> {
+        let text = fs::read_to_string(self.path.join(STARTED)).unwrap_or_default();
+        let starts = text.lines().filter_map(|line| serde_json::from_str::<Start>(line).ok());
+        starts.map(|start| (start.position, start.refused)).collect()
+    }
+
+    /// Asks whoever conducts it to cancel it.
+    ///
+    /// # Errors
+    /// [`FleetError::File`].
+    pub fn ask_to_cancel(&self) -> Result<(), FleetError> {
+        self.write(CANCEL, &true)
+    }
+
+    /// Whether that was asked.
+    #[must_use]
+    pub fn is_to_cancel(&self) -> bool {
+        self.path.join(CANCEL).exists()
+    }
+
+    /// Begins to conduct it: it has not ended and is not to be cancelled.
+    ///
+    /// # Errors
+    /// [`FleetError::Refused`] when somebody else does, [`FleetError::File`].
+    pub fn take(&self) -> Result<(), FleetError> {
+        if let Some(who) = self.conducted_by() {
+            return Err(FleetError::Refused { program: "this fleet".into(), why: format!("{who} still runs it") });
+        }
+        for name in [CANCEL, END] {
+            drop(fs::remove_file(self.path.join(name)));
+        }
+        self.write(OWNER, &Conductor { host: powerband_host::hostname(), owner: powerband_host::this_process() })
+    }
+
+    /// Lets go of it.
+    pub fn release(&self) {
+        drop(fs::remove_file(self.path.join(OWNER)));
+    }
+
+    /// Who conducts it now, as far as can be seen from here.
+    #[must_use]
+    pub fn conducted_by(&self) -> Option<String> {
+        let text = fs::read_to_string(self.path.join(OWNER)).ok()?;
+        let Conductor { host, owner } = serde_json::from_str(&text).ok()?;
+        let alive = host != powerband_host::hostname() || powerband_host::is_alive(&owner);
+        alive.then(|| format!("powerband {} on {host}", owner.pid))
+    }
+
+    /// Notes how it ended.
+    ///
+    /// # Errors
+    /// [`FleetError::File`].
+    pub fn end(&self, ended: &Ended) -> Result<(), FleetError> {
+        self.write(END, ended)
+    }
+
+    /// How it ended, where it did.
+    #[must_use]
+    pub fn ended(&self) -> Option<Ended> {
+        serde_json::from_str(&fs::read_to_string(self.path.join(END)).ok()?).ok()
+    }
+
+    /// Writes a file as a whole: it is never seen half written.
+    fn write(&self, name: &str, value: &impl Serialize) -> Result<(), FleetError> {
+        let path = self.path.join(name);
+        let aside = self.path.join(format!(".{name}.{}", std::process::id()));
+        let text = serde_json::to_string_pretty(value).map_err(|error| FleetError::file("write", &path, &error))?;
+        // A store may be named with its password.
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside);
+        let written = file.and_then(|mut file| file.write_all((text + "\n").as_bytes()));
+        let written = written.and_then(|()| fs::rename(&aside, &path));
+        written.map_err(|error| FleetError::file("write", &path, &error))
+    }
+}
+
+/// Reads attempts again and again; a file that did not grow is not read again.
+#[derive(Debug, Default)]
+pub struct Reader {
+    seen: BTreeMap<PathBuf, (u64, Attempt)>,
+}
+
+impl Reader {
+    /// All attempts of a fleet.
+    ///
+    /// # Errors
+    /// [`FleetError::File`] for a folder or a file that cannot be read.
+    pub fn read(&mut self, folder: &Folder, fleet: &Fleet) -> Result<Attempts, FleetError> {
+        let positions: BTreeMap<&str, u32> =
+            (0..).zip(&fleet.nodes).map(|(at, node)| (node.name.as_str(), at)).collect();
+        let path = folder.path();
+        let entries = fs::read_dir(path).map_err(|error| FleetError::file("read", path, &error))?;
+        let mut attempts = Attempts::new();
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let stem = name.strip_prefix("node-").and_then(|name| name.strip_suffix(".jsonl"));
+            let Some((node, number)) = stem.and_then(|stem| stem.rsplit_once('-')) else { continue };
+            let (Some(position), Ok(number)) = (positions.get(node), number.parse()) else { continue };
+            attempts.entry(*position).or_default().push(self.attempt(&entry.path(), number)?);
+        }
+        attempts.values_mut().for_each(|all| all.sort_by_key(|attempt| attempt.number));
+        Ok(attempts)
+    }
+
+    fn attempt(&mut self, path: &Path, number: u32) -> Result<Attempt, FleetError> {
+        let unreadable = |error: std::io::Error| FleetError::file("read", path, &error);
+        // Opened before its length is asked for: only then does a network file system ask its server.
+        let mut file = File::open(path).map_err(unreadable)?;
+        let length = file.metadata().map_err(unreadable)?.len();
+        let failed = fs::read_to_string(path.with_extension("failed")).ok().map(|text| text.trim().to_owned());
+        // On a full disk it is there and empty.
+        let failed = failed.filter(|why| !why.is_empty());
+        match self.seen.get(path) {
+            Some((before, attempt)) if *before == length => Ok(Attempt { failed, ..attempt.clone() }),
+            _ => {
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes).map_err(unreadable)?;
+                let attempt = Attempt::parse(number, &String::from_utf8_lossy(&bytes), failed);
+                let read = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                self.seen.insert(path.to_owned(), (read, attempt.clone()));
+                Ok(attempt)
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `fleet run`: the order is drawn and stored, then the tasks start.
+use powerband_experiment::Plan;
+use powerband_fleet::{Fleet, Folder, Node, Slurm, Via, numbered, order, parse_nodes, read_nodes};
+use powerband_rig::{MAX_WRITTEN_BYTES, read_text};
+
+use super::{conducting, home, launcher};
+use crate::cli::{FleetRun, Shared};
+use crate::exit::{Answer, Exit, Failure, usage};
+use crate::{output, typed};
+
+/// The launcher that needs none.
+const LOCAL: &str = "local";
+
+pub(super) fn run(shared: &Shared, args: &FleetRun) -> Answer {
+    let give_up = conducting::give_up(&args.waiting)?;
+    let text = read_text(&args.plan, "the plan", MAX_WRITTEN_BYTES)?;
+    let plan_file = args.plan.display().to_string();
+    let plan = Plan::parse(&plan_file, &text).map_err(usage)?;
+    if plan.tune.is_some() {
+        return Err(usage(format!(
+            "{plan_file} searches for a setting ([tune]); a fleet compares settings, so name those of interest with try or settings"
+        )));
+    }
+    let via = via(args)?;
+    let nodes = nodes(args, &via)?;
+    let seed = shared.seed.or(plan.seed).or(shared.seed_of_environment);
+    let seed = seed.map_or_else(drawn_seed, Ok)?;
+    let fleet = Fleet {
+        version: 1,
+        key: powerband_host::random_key().map_err(no_chance)?,
+        plan_file,
+        plan: text,
+        machine: shared.machine.clone(),
+        seed,
+        blocks: args.blocks,
+        at_once: if args.no_wait { u32::MAX } else { args.at_once },
+        nodes: order(seed, nodes),
+        via,
+        program: args.program.clone().map_or_else(own_program, Ok)?,
+        store: shared
+            .store
+            .as_ref()
+            .map(|path| path.display().to_string())
+            .filter(|store| powerband_store::is_shared(store)),
+        started_unix_s: powerband_host::unix_time_s(),
+        command_line: typed::words().collect(),
+    };
+    check(&fleet, &plan)?;
+    // Whether there is a Slurm is known before anything is made.
+    launcher(&fleet).look(&fleet)?;
+    let folder = Folder::make(&home()?, args.folder.as_deref(), &fleet)?;
+    if args.no_wait {
+        return submit(shared, &fleet, &folder);
+    }
+    conducting::conduct(shared, &fleet, &folder, give_up, args.waiting.quiet)
+}
+
+/// A task's machine can be named for every node.
+fn check(fleet: &Fleet, plan: &Plan) -> Result<(), Failure> {
+    let machine = super::task::machine_of(fleet, plan, &fleet.nodes[0]);
+    let simulated = machine.as_ref().is_some_and(|name| name.starts_with("sim:") || name.starts_with("table:"));
+    match (&fleet.via, simulated) {
+        (Via::Command { command }, false) if command.is_empty() && fleet.nodes.len() > 1 => Err(usage(
+            "--launcher local runs all tasks on this machine, one after the other's changes; give the plan [fleet] machine = \"sim:...#{node}\", or use --launcher 'ssh {node}'",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn via(args: &FleetRun) -> Result<Via, Failure> {
+    match args.launcher.as_deref() {
+        None => Ok(Via::Slurm { partition: args.partition.clone(), options: args.sbatch.clone() }),
+        Some(LOCAL) => Ok(Via::Command { command: String::new() }),
+        Some(command) if command.contains("{node}") => Ok(Via::Command { command: command.to_owned() }),
+        Some(command) => Err(usage(format!(
+            "--launcher '{command}' does not say which node; write {{node}} for its name, e.g. --launcher 'ssh {{node}}'"
+        ))),
+    }
+}
+
+fn nodes(args: &FleetRun, via: &Via) -> Result<Vec<Node>, Failure> {
+    let named = match (&args.nodes, &args.nodes_file, args.count, via) {
+        (Some(list), ..) => parse_nodes(list)?,
+        (_, Some(file), ..) => read_nodes(file)?,
+        (_, _, Some(count), Via::Command { .. }) => (1..=count).map(|number| format!("node{number}")).collect(),
+        (_, _, Some(count), Via::Slurm { .. }) => {
+            let most = usize::try_from(count).unwrap_or(usize::MAX);
+            let there = Slurm::new(args.partition.clone(), Vec::new()).nodes(most)?;
+            if there.len() < most {
+                let sentence = format!(
+                    "{} of the {count} nodes asked for are available; type -N {0}, or name the nodes with --nodes",
+                    there.len()
+                );
+                return Err(Failure::new(Exit::Unsupported, sentence));
+            }
+            there
+        }
+        (None, None, None, _) => {
+            return Err(usage("there are no nodes; write e.g. --nodes n[1-16], or -N 16 for 16 of the partition"));
+        }
+    };
+    Ok(numbered(named))
+}
+
+fn drawn_seed() -> Result<u64, Failure> {
+    powerband_host::random_seed().map(u64::from).map_err(no_chance)
+}
+
+fn no_chance(error: std::io::Error) -> Failure {
+    Failure::new(Exit::CannotGoOn, format!("the kernel gives no random number: {error}"))
+}
+
+fn own_program() -> Result<String, Failure> {
+    let path = std::env::current_exe().map(|path| path.display().to_string());
+    path.map_err(|error| usage(format!("the path of this program is unknown ({error}); name it with --program")))
+}
+
+/// Submits every task and returns.
+fn submit(shared: &Shared, fleet: &Fleet, folder: &Folder) -> Answer {
+    let mut launcher = launcher(fleet);
+    for position in 0..fleet.size() {
+        let refused = launcher.start(fleet, folder, position)?;
+        if let (Some(why), Some(node)) = (&refused, fleet.node(position)) {
+            output::note(format!("{}: {why}", node.name));
+        }
+        folder.note_start(position, refused)?;
+    }
+    if shared.json {
+        return super::status::print(shared, fleet, folder);
+    }
+    output::print(&format!(
+        "submitted {} nodes as fleet {short}; `powerband fleet status {short}` shows how it is getting on",
+        fleet.size(),
+        short = fleet.short()
+    ));
+    Ok(Exit::Fine as u8)
+}

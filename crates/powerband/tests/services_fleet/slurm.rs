@@ -1,0 +1,166 @@
+//! A Slurm of the test's own: munged, slurmctld and four slurmd of one host, each in the foreground as a child of the test.
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::desk::{root, until};
+
+const PROGRAMS: [&str; 4] = ["/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/bin/sbatch", "/usr/sbin/munged"];
+
+/// Whether Slurm is here, and root.
+pub(crate) fn ready() -> bool {
+    let here = PROGRAMS.iter().all(|program| Path::new(program).exists());
+    assert!(here || std::env::var("CI").as_deref() != Ok("true"), "this test needs Slurm and munge, and CI=true");
+    if !here {
+        eprintln!("skipped: needs Slurm and munge");
+    }
+    here && root()
+}
+
+pub(crate) struct Slurm {
+    folder: TempDir,
+    children: BTreeMap<String, Child>,
+}
+
+impl Slurm {
+    /// Starts it, and waits until all four nodes are idle.
+    pub(crate) fn start() -> Slurm {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().to_owned();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        for name in ["run", "state"] {
+            fs::create_dir(path.join(name)).unwrap();
+        }
+        let mut key = vec![0; 1024];
+        fs::File::open("/dev/urandom").unwrap().read_exact(&mut key).unwrap();
+        fs::write(path.join("munge.key"), key).unwrap();
+        fs::set_permissions(path.join("munge.key"), fs::Permissions::from_mode(0o400)).unwrap();
+        let mut slurm = Slurm { folder, children: BTreeMap::new() };
+        fs::write(slurm.conf(), configuration(&path)).unwrap();
+        let option = |name: &str, file: &str| format!("--{name}={}", path.join(file).display());
+        let mut munged = Command::new("/usr/sbin/munged");
+        munged
+            .args(["--force", "--foreground"])
+            .args([option("key-file", "munge.key"), option("seed-file", "munge.seed")]);
+        munged.args([option("socket", "run/munge.socket"), option("pid-file", "run/munge.pid")]);
+        munged.arg(option("log-file", "munge.log"));
+        slurm.child("munged", &mut munged);
+        until("munged listens", || path.join("run/munge.socket").exists());
+        slurm.child("slurmctld", Command::new("/usr/sbin/slurmctld").args(["-D", "-i"]));
+        for node in ["n1", "n2", "n3", "n4"] {
+            slurm.start_node(node);
+        }
+        until("all nodes are idle", || {
+            slurm.ask("sinfo", &["-h", "-N", "-o", "%T"]).lines().filter(|l| *l == "idle").count() == 4
+        });
+        slurm
+    }
+
+    pub(crate) fn conf(&self) -> PathBuf {
+        self.folder.path().join("slurm.conf")
+    }
+
+    fn child(&mut self, name: &str, command: &mut Command) {
+        let log = fs::File::create(self.folder.path().join(format!("{name}.out"))).unwrap();
+        command.env("SLURM_CONF", self.conf()).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.children.insert(name.to_owned(), command.spawn().unwrap());
+    }
+
+    pub(crate) fn start_node(&mut self, node: &str) {
+        self.child(node, Command::new("/usr/sbin/slurmd").args(["-D", "-N", node]));
+    }
+
+    /// Kills the slurmd of a node.
+    pub(crate) fn kill_node(&mut self, node: &str) {
+        let mut child = self.children.remove(node).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Runs a program of Slurm; what it printed, nothing where it failed.
+    pub(crate) fn ask(&self, program: &str, words: &[&str]) -> String {
+        let ended = Command::new(program).args(words).env("SLURM_CONF", self.conf()).output().unwrap();
+        if ended.status.success() { String::from_utf8(ended.stdout).unwrap() } else { String::new() }
+    }
+
+    /// The living job of a node.
+    pub(crate) fn job(&self, node: &str) -> Option<String> {
+        let jobs = self.ask("squeue", &["-h", "-o", "%i %N"]);
+        let mut jobs = jobs.lines().filter_map(|line| line.split_once(' '));
+        jobs.find(|(_, nodes)| *nodes == node).map(|(id, _)| id.to_owned())
+    }
+
+    /// Kills the slurmstepd that watches over a job: what it watched runs on.
+    pub(crate) fn kill_step(&self, job: &str) {
+        let named = format!("[{job}.");
+        let steps: Vec<i32> = self.processes(|words| words.starts_with("slurmstepd") && words.contains(&named));
+        assert!(!steps.is_empty(), "job {job} has no slurmstepd");
+        steps.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+    }
+
+    /// Processes of this Slurm whose words are of a kind.
+    pub(crate) fn processes(&self, is: impl Fn(&str) -> bool) -> Vec<i32> {
+        let conf = format!("SLURM_CONF={}", self.conf().display());
+        let pids = fs::read_dir("/proc").unwrap().flatten();
+        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let ours = |pid: &i32| {
+            let has = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&has("cmdline")).replace('\0', " ");
+            is(&words) && String::from_utf8_lossy(&has("environ")).split('\0').any(|one| one == conf)
+        };
+        pids.filter(ours).collect()
+    }
+}
+
+pub(crate) fn signal(pid: i32, signal: Signal) {
+    // It may have ended meanwhile.
+    let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        // Tasks and slurmstepds first: they have this Slurm's configuration in their environment.
+        for pid in self.processes(|words| words.starts_with("slurmstepd") || words.contains("fleet task")) {
+            signal(pid, Signal::KILL);
+        }
+        for child in self.children.values_mut() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A port that nobody listens on now.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn configuration(folder: &Path) -> String {
+    let (host, folder) = (rustix::system::uname(), folder.display());
+    let host = host.nodename().to_str().unwrap();
+    let mut text = format!(
+        "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={}\nAuthType=auth/munge\n\
+         AuthInfo=socket={folder}/run/munge.socket,cred_expire=60\nCredType=cred/munge\nSlurmUser=root\nSlurmdUser=root\n\
+         SlurmdParameters=config_overrides\nStateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool-%n\n\
+         SlurmdPidFile={folder}/run/slurmd-%n.pid\nSlurmctldPidFile={folder}/run/slurmctld.pid\n\
+         ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n\
+         ReturnToService=2\nMpiDefault=none\nSlurmdTimeout=10\nKillWait=10\n\
+         SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1,bf_interval=1\n\
+         PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO\n",
+        free_port()
+    );
+    for number in 1..=4 {
+        text += &format!(
+            "NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={} CPUs=2 RealMemory=500 State=UNKNOWN\n",
+            free_port()
+        );
+    }
+    text
+}

@@ -1,0 +1,248 @@
+//! What a user of a cluster meets: a verdict over four nodes, a node that is lost, a task that runs twice at once, a fleet that
+//! is cancelled. No trial is lost or doubled.
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread::JoinHandle;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::desk::{Desk, Ran, until, workspace};
+use crate::slurm::{Slurm, ready, signal};
+
+/// Blocks that keep a node busy for some seconds.
+const LONG: &str = "40";
+
+struct Cluster {
+    desk: Desk,
+    slurm: Slurm,
+}
+
+impl Cluster {
+    fn start() -> Cluster {
+        Cluster { desk: Desk::new(), slurm: Slurm::start() }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.desk.command(words);
+        command.env("SLURM_CONF", self.slurm.conf()).env("TMPDIR", self.desk.beside(""));
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        Ran::of(&self.command(words).output().unwrap())
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.desk.beside("fleet")
+    }
+
+    /// Starts a fleet over the four nodes, all at once.
+    fn fleet(&self, blocks: &str, more: &[&str]) -> Command {
+        let folder = self.folder();
+        let words = [
+            "fleet",
+            "run",
+            "plans/fleet-frequency.toml",
+            "--nodes",
+            "n[1-4]",
+            "--seed",
+            "3",
+            "--quiet",
+            "--blocks",
+            blocks,
+        ];
+        self.command(&[&words[..], &["--folder", folder.to_str().unwrap()], more].concat())
+    }
+
+    fn status(&self) -> Vec<Value> {
+        let folder = self.folder();
+        let ran = self.run(&["--json", "fleet", "status", folder.to_str().unwrap()]).ended(0);
+        ran.value()["nodes"].as_array().unwrap().clone()
+    }
+
+    fn node(&self, name: &str) -> Value {
+        self.status().into_iter().find(|node| node["node"] == name).unwrap()
+    }
+
+    /// Lines of the file of an attempt; none while there is no such file.
+    fn lines(&self, node: &str, attempt: u32) -> usize {
+        let path = self.folder().join(format!("node-{node}-{attempt}.jsonl"));
+        fs::read_to_string(path).unwrap_or_default().lines().count()
+    }
+
+    /// The process of a node's task.
+    fn task(&self, node: &str) -> i32 {
+        let named = format!("--position {} ", self.node(node)["position"]);
+        let tasks = self.slurm.processes(|words| words.contains("fleet task") && words.ends_with(&named));
+        assert_eq!(tasks.len(), 1, "{node}");
+        tasks[0]
+    }
+
+    /// Waits until every node measures.
+    fn measuring(&self) {
+        until("every node measures", || ["n1", "n2", "n3", "n4"].iter().all(|node| self.lines(node, 0) > 20));
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let folder = self.folder();
+            let status = self.run(&["fleet", "status", folder.to_str().unwrap()]);
+            let jobs = self.slurm.ask("squeue", &["--states=all", "--format=%i %N %T %r"]);
+            eprintln!("{jobs}\n{}{}", status.out, status.err);
+        }
+    }
+}
+
+/// Starts a command; however busy the machine is, it is waited for.
+fn start(mut command: Command) -> JoinHandle<Output> {
+    std::thread::spawn(move || command.output().unwrap())
+}
+
+/// The trials of a file that are done, by their numbers; no number comes twice.
+#[track_caller]
+fn trials(path: &Path) -> Vec<u64> {
+    let text = fs::read_to_string(path).unwrap();
+    let events = text.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let done: Vec<u64> =
+        events.filter(|event| event["event"] == "trial_done").map(|event| event["trial"].as_u64().unwrap()).collect();
+    assert!(done.windows(2).all(|two| two[0] < two[1]), "a trial is there twice in {}", path.display());
+    done
+}
+
+#[test]
+fn a_plan_over_four_nodes_ends_with_a_verdict() {
+    if !ready() {
+        return;
+    }
+    let cluster = Cluster::start();
+    Ran::of(&cluster.fleet("4", &[]).output().unwrap()).ended(0);
+    for node in cluster.status() {
+        assert_eq!(
+            (&node["state"], node["blocks"].as_u64(), node["attempts"].as_u64()),
+            (&"done".into(), Some(4), Some(1))
+        );
+        assert_eq!(node["restored"], true);
+    }
+    let folder = cluster.folder();
+    let answer = cluster.run(&["--json", "fleet", "report", folder.to_str().unwrap()]).ended(0).value();
+    assert_eq!((answer["looked_at"].as_u64(), answer["over"].as_bool()), (Some(4), Some(true)), "{answer}");
+    for (metric, verdict) in [("count_per_s", "worse"), ("energy_j", "better")] {
+        let of = answer["metrics"].as_array().unwrap().iter().find(|of| of["metric"] == metric).unwrap();
+        let settings = of["settings"].as_array().unwrap();
+        assert_eq!(settings.len(), 2, "{of}");
+        assert!(settings.iter().all(|setting| setting["fleet"]["verdict"] == verdict), "{of}");
+    }
+}
+
+#[test]
+fn a_node_that_dies_loses_and_doubles_no_trial() {
+    if !ready() {
+        return;
+    }
+    let mut cluster = Cluster::start();
+    let running = start(cluster.fleet(LONG, &["--give-up", "1m"]));
+    cluster.measuring();
+    let (orphan, killed) = (cluster.task("n2"), cluster.task("n3"));
+    signal(orphan, Signal::STOP);
+    signal(killed, Signal::KILL);
+    // The slurmd and the slurmstepd of a node are gone; its task is not, and hands everything back.
+    let job = cluster.slurm.job("n2").unwrap();
+    cluster.slurm.kill_node("n2");
+    cluster.slurm.kill_step(&job);
+    signal(orphan, Signal::CONT);
+    let folder = cluster.folder();
+    Ran::of(&running.join().unwrap()).ended(0);
+    assert_eq!(cluster.node("n2")["state"], "done");
+    let lost = cluster.node("n3");
+    assert_eq!(lost["state"], "lost");
+    assert_eq!(lost["restored"], false);
+    assert!(lost["why"].as_str().is_some_and(|why| !why.is_empty()));
+    // Only what was lost runs again.
+    cluster.slurm.start_node("n2");
+    cluster.run(&["fleet", "resume", folder.to_str().unwrap(), "--quiet"]).ended(0);
+    let whole = trials(&folder.join("node-n1-0.jsonl"));
+    for (node, attempts) in [("n1", 1), ("n2", 1), ("n3", 2), ("n4", 1)] {
+        let standing = cluster.node(node);
+        assert_eq!((&standing["state"], standing["attempts"].as_u64()), (&"done".into(), Some(attempts)), "{node}");
+        assert_eq!(standing["restored"], true, "{node}");
+        assert_eq!(trials(&folder.join(format!("node-{node}-{}.jsonl", attempts - 1))).len(), whole.len(), "{node}");
+    }
+}
+
+#[test]
+fn a_task_that_runs_twice_at_once_counts_once() {
+    if !ready() {
+        return;
+    }
+    let mut cluster = Cluster::start();
+    let running = start(cluster.fleet(LONG, &["--give-up", "1m"]));
+    cluster.measuring();
+    // Without its slurmd and slurmstepd the task runs on while its job is queued again; it waits for the second one to begin.
+    let task = cluster.task("n1");
+    signal(task, Signal::STOP);
+    let job = cluster.slurm.job("n1").unwrap();
+    cluster.slurm.kill_node("n1");
+    cluster.slurm.kill_step(&job);
+    cluster.slurm.ask("scontrol", &["requeue", &job]);
+    cluster.slurm.start_node("n1");
+    until("the task runs twice", || {
+        cluster.slurm.ask("scontrol", &["update", &format!("JobId={job}"), "StartTime=now"]);
+        cluster.lines("n1", 1) > 0
+    });
+    signal(task, Signal::CONT);
+    Ran::of(&running.join().unwrap()).ended(0);
+    // Whichever ended first, one of them counts, as a whole.
+    let standing = cluster.node("n1");
+    assert_eq!((&standing["state"], standing["attempts"].as_u64()), (&"done".into(), Some(2)));
+    let (folder, counts) = (cluster.folder(), &standing["counts"]);
+    let whole = trials(&folder.join("node-n2-0.jsonl"));
+    assert_eq!(trials(&folder.join(format!("node-n1-{counts}.jsonl"))).len(), whole.len());
+    let stored = cluster.run(&["--json", "list"]).ended(0).value();
+    assert_eq!(stored["experiments"].as_array().unwrap().len(), 4, "a node is stored once");
+}
+
+#[test]
+fn a_fleet_that_is_cancelled_restores_and_can_be_resumed() {
+    if !ready() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let folder = cluster.folder();
+    cluster.fleet("5000", &["--no-wait"]).output().unwrap();
+    cluster.measuring();
+    cluster.run(&["fleet", "cancel", folder.to_str().unwrap()]).ended(0);
+    assert_eq!(cluster.slurm.ask("squeue", &["-h"]), "");
+    for node in cluster.status() {
+        assert_eq!((&node["state"], &node["restored"]), (&"lost".into(), &true.into()), "{node}");
+        assert!(node["blocks"].as_u64() < Some(5000));
+    }
+}
+
+#[test]
+fn the_ten_commands_of_the_document_end_with_a_report() {
+    if !ready() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let document = fs::read_to_string(workspace().join("docs/fleet.md")).unwrap();
+    let block = document.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
+    let commands: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    assert_eq!(commands.len(), 10, "{block}");
+    let place = cluster.desk.beside("place");
+    fs::create_dir(&place).unwrap();
+    std::os::unix::fs::symlink(workspace().join("plans"), place.join("plans")).unwrap();
+    let programs = Path::new(env!("CARGO_BIN_EXE_powerband")).parent().unwrap().display().to_string();
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    let mut last = String::new();
+    for line in commands {
+        let mut command = Command::new("sh");
+        cluster.desk.furnish(&mut command);
+        command.args(["-c", line]).current_dir(&place).env("SLURM_CONF", cluster.slurm.conf()).env("PATH", &path);
+        last = Ran::of(&command.output().unwrap()).ended(0).out;
+    }
+    assert!(last.contains("1.6GHz") && last.contains("better"), "{last}");
+}
