@@ -3,7 +3,7 @@
 //! Pure: events in, text out; no file, no clock, no terminal. [`Model`] gathers what a journal says without wording or
 //! rounding anything; [`sentence`] puts its findings into words; [`text`], [`mod@page`], [`json`], [`csv`] and [`markdown`] are ways to print it. The
 //! words better, worse, same and undecided stand in a report only where an actual verdict is told, never in a legend.
-//! [`comparison`] holds stored experiments, and measurements made elsewhere, against one another. [`timelines`] tells what meters showed meanwhile, [`courses`] what of that is drawn. [`picture`] draws what a page shows. [`schema`] describes what programs read. [`published`] reads the figures and claims of the articles that this project repeats, and
+//! [`fleet`] judges one experiment that ran on many nodes. [`comparison`] holds stored experiments, and measurements made elsewhere, against one another. [`timelines`] tells what meters showed meanwhile, [`courses`] what of that is drawn. [`picture`] draws what a page shows. [`schema`] describes what programs read. [`published`] reads the figures and claims of the articles that this project repeats, and
 //! [`replication`] holds them against what was measured again.
 mod advice;
 mod calibration;
@@ -14,6 +14,7 @@ pub mod courses;
 pub mod csv;
 mod distribution;
 mod escape;
+pub mod fleet;
 pub mod json;
 mod knob_axis;
 mod labels;

@@ -5,6 +5,7 @@
 use crate::Model;
 use crate::comparison::Comparison;
 use crate::courses::Courses;
+use crate::fleet::FleetAnswer;
 use crate::replication::Replication;
 
 pub mod axis;
@@ -25,6 +26,7 @@ mod curve;
 mod dense;
 mod drift;
 mod figure;
+mod fleet;
 mod front;
 mod ladder;
 mod legend;
@@ -110,6 +112,12 @@ pub fn pictures(model: &Model, courses: Option<&Courses>) -> Vec<Picture> {
 #[must_use]
 pub fn replication_pictures(again: &Replication) -> Vec<Picture> {
     named_once(figure::pictures(again).into_iter().chain(again::points(again)).collect())
+}
+
+/// The pictures of a fleet: its nodes in the drawn order, for each decision metric and setting.
+#[must_use]
+pub fn fleet_pictures(of: &FleetAnswer) -> Vec<Picture> {
+    named_once(fleet::pictures(of))
 }
 
 /// The picture of all claims of some articles.

@@ -4,6 +4,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use crate::comparison::Comparison;
+use crate::fleet::{FleetAnswer, VERSION as FLEET_VERSION};
 use crate::json::{Report, VERSION};
 use crate::list::List;
 use crate::replication::Replications;
@@ -19,6 +20,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         of::<Report>("report", VERSION),
         of::<List>("list", VERSION),
         of::<Comparison>("comparison", VERSION),
+        of::<FleetAnswer>("fleet", FLEET_VERSION),
         of::<Timelines>("timelines", VERSION),
         of::<Replications<'_>>("replication", VERSION),
     ]

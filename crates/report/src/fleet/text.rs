@@ -1,0 +1,246 @@
+//! A fleet's answer for a terminal: what fits 24 lines, and all of it.
+use powerband_record::{Better, unit_of};
+
+use super::words::{between, change, listed, number};
+use super::{FleetAnswer, GroupAnswer, MetricAnswer, NodeState, OddNode};
+use crate::layout::{aligned, clean, cut, fold};
+use crate::words::{counted, percent, word};
+
+/// Lines of a terminal.
+const LINES: usize = 24;
+/// Odd nodes, caveats and lines of the finding in the default text.
+const ODD: usize = 2;
+const CAVEATS: usize = 2;
+const FINDING: usize = 4;
+
+/// How far the fleet is: `16 of 16 nodes, 15 finished, 1 lost`.
+fn header(of: &FleetAnswer) -> String {
+    let count = |state: NodeState| of.nodes.iter().filter(|node| node.state == state).count();
+    let states = [
+        (NodeState::Finished, "finished"),
+        (NodeState::Partial, "given up in part"),
+        (NodeState::Running, "running"),
+        (NodeState::Waiting, "waiting"),
+        (NodeState::Lost, "lost"),
+    ];
+    let told: Vec<String> = states
+        .iter()
+        .filter(|(state, _)| count(*state) > 0)
+        .map(|(state, words)| format!("{} {words}", count(*state)))
+        .collect();
+    let nodes = counted(u32::try_from(of.nodes.len()).unwrap_or(u32::MAX), "node");
+    let looked = if of.over { String::new() } else { format!("; looked at the first {}", of.looked_at) };
+    let title = of.title.as_ref().map(|title| format!("{title}: ")).unwrap_or_default();
+    format!("{title}{nodes}, {}{looked}; error rate {}", told.join(", "), percent(of.alpha))
+}
+
+fn row(metric: &MetricAnswer, setting: &str, group: &GroupAnswer) -> Vec<String> {
+    let unit = if metric.absolute { unit_of(&metric.metric) } else { "%" };
+    let dash = || "-".to_owned();
+    let interval = group.low.zip(group.high).map(|(low, high)| between(metric, low, high).replace(" .. ", ".."));
+    let next = group.next_node.map(|(low, high)| between(metric, low, high).replace(" .. ", ".."));
+    let spread = group.spread.as_ref().map(|spread| {
+        let star = if spread.disagree { "*" } else { "" };
+        format!("{}{star}", number(metric, spread.sd).trim_start_matches('+'))
+    });
+    vec![
+        metric.metric.clone(),
+        setting.to_owned(),
+        group.change.map_or_else(dash, |change| format!("{} {unit}", number(metric, change)).trim_end().to_owned()),
+        interval.unwrap_or_else(dash),
+        spread.unwrap_or_else(dash),
+        next.unwrap_or_else(dash),
+        word(group.verdict).to_owned(),
+        group.nodes.to_string(),
+    ]
+}
+
+fn table(of: &FleetAnswer, width: usize, most: usize) -> (Vec<String>, usize) {
+    let several = of.metrics.len() > 1;
+    let head = ["metric", "setting", "change", "interval", "spread", "next node", "verdict", "nodes"];
+    let head = head.map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = of
+        .metrics
+        .iter()
+        .flat_map(|metric| metric.settings.iter().map(|setting| row(metric, &setting.setting, &setting.fleet)))
+        .collect();
+    let left_out = rows.len().saturating_sub(most);
+    let keep = |row: Vec<String>| -> Vec<String> { row.into_iter().skip(usize::from(!several)).collect() };
+    let table: Vec<Vec<String>> = [head].into_iter().chain(rows.into_iter().take(most)).map(keep).collect();
+    let words = if several { 2 } else { 1 };
+    (aligned(&table, words, width, &(0..words).collect::<Vec<_>>()), left_out)
+}
+
+/// What is typed or pasted, a line each.
+fn commands(of: &FleetAnswer) -> Vec<String> {
+    let Some(recommended) = &of.recommended else { return Vec::new() };
+    let mut lines = Vec::new();
+    if let Some(slurm) = &recommended.slurm {
+        lines.extend(slurm.slurm_conf.clone());
+        lines.push(slurm.srun.clone());
+    }
+    lines.push(recommended.keep.clone());
+    lines
+}
+
+/// Whether the star of the table's spread needs its word.
+fn disagreeing(of: &FleetAnswer) -> bool {
+    let all = of.metrics.iter().flat_map(|metric| &metric.settings);
+    all.filter_map(|setting| setting.fleet.spread.as_ref()).any(|spread| spread.disagree)
+}
+
+fn caveats(of: &FleetAnswer) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let slurm = of.recommended.as_ref().and_then(|it| it.slurm.as_ref());
+    if slurm.is_some_and(|slurm| slurm.in_part) {
+        all.push("Slurm sets only a part of the recommended setting; `powerband keep` sets all of it".into());
+    }
+    all.extend(of.notes.iter().cloned());
+    all
+}
+
+/// The finding, folded to a few lines.
+fn finding(of: &FleetAnswer, width: usize, most: usize) -> Vec<String> {
+    let mut lines = fold(&format!("{}.", clean(&of.finding)), width, 0);
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{}…", cut(last, width.saturating_sub(1)).trim_end_matches('…'));
+        }
+    }
+    lines
+}
+
+/// The default text: at most 24 lines, the finding and what to type last.
+pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
+    let mut middle: Vec<String> = Vec::new();
+    if disagreeing(of) {
+        middle.push(cut("*: nodes disagree about this effect by more than noise explains", width));
+    }
+    let odd = |node: &OddNode| cut(&format!("Odd node {} (p {:.2})", clean(&node.words), node.p), width);
+    middle.extend(of.odd.iter().take(ODD).map(odd));
+    if of.odd.len() > ODD {
+        middle.push(format!("{} more odd nodes with -v", of.odd.len() - ODD));
+    }
+    if let Some(kinds) = &of.kinds {
+        let mut lines = fold(&format!("Kinds: {}", clean(&kinds.words)), width, 0);
+        lines.truncate(3);
+        middle.extend(lines);
+    }
+    let recommended = of.recommended.as_ref().map(|it| it.setting.as_str());
+    let told = of.metrics.iter().find_map(|metric| {
+        let named = metric.settings.iter().find(|it| recommended.is_none_or(|label| label == it.setting))?;
+        Some(format!("{}: {}.", named.setting, named.fleet.holds.as_ref()?.words))
+    });
+    middle.extend(told.map(|told| fold(&clean(&told), width, 0)).unwrap_or_default());
+    let all = caveats(of);
+    middle.extend(all.iter().take(CAVEATS).map(|note| cut(&format!("Caveat: {}", clean(note)), width)));
+    if all.len() > CAVEATS {
+        middle.push(format!("{} more caveats with -v", all.len() - CAVEATS));
+    }
+    let mut last = finding(of, width, FINDING);
+    let commands = commands(of);
+    if commands.is_empty() {
+        last.extend(of.not_recommended.iter().map(|why| cut(&format!("{}.", capital(why)), width)));
+    } else {
+        let label = of.recommended.as_ref().map(|it| clean(&it.setting)).unwrap_or_default();
+        last.push(cut(&format!("To use {label}:"), width));
+        last.extend(commands.iter().map(|command| clean(command)));
+    }
+    // What is left of the screen is the table's: a line for the head, one for what is left out.
+    let room = LINES.saturating_sub(middle.len() + last.len() + 4).max(1);
+    let (mut lines, left_out) = table(of, width, room);
+    lines.insert(0, cut(&clean(&header(of)), width));
+    if left_out > 0 {
+        lines.push(format!("{left_out} more settings with -v"));
+    }
+    lines.extend(middle);
+    lines.extend(last);
+    lines.truncate(LINES.max(lines.len().min(LINES)));
+    lines.join("\n") + "\n"
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// All of it.
+pub(super) fn render(of: &FleetAnswer, width: usize) -> String {
+    let mut lines = fold(&format!("{}.", clean(&of.finding)), width, 0);
+    lines.extend(fold(&clean(&header(of)), width, 0));
+    for metric in &of.metrics {
+        lines.push(String::new());
+        let wanted = match metric.better {
+            Better::Higher => "higher is better",
+            Better::Lower => "lower is better",
+        };
+        let margin = if metric.absolute { change(metric, metric.margin) } else { percent(metric.margin) };
+        lines.extend(fold(&format!("{} ({wanted}; margin {margin})", metric.metric), width, 0));
+        for setting in &metric.settings {
+            lines.extend(told(of, metric, &setting.setting, &setting.fleet, width));
+        }
+    }
+    lines.push(String::new());
+    lines.extend(of.kinds.iter().flat_map(|kinds| fold(&format!("- {}", clean(&kinds.words)), width, 2)));
+    lines.extend(
+        of.odd.iter().flat_map(|odd| fold(&format!("- odd node {} (p {:.4})", clean(&odd.words), odd.p), width, 2)),
+    );
+    lines.extend(caveats(of).iter().flat_map(|note| fold(&format!("- {}", clean(note)), width, 2)));
+    let waiting: Vec<String> =
+        of.nodes.iter().filter(|node| node.state == NodeState::Running).map(|node| node.node.clone()).collect();
+    if !waiting.is_empty() {
+        lines.extend(fold(&format!("- still running: {}", listed(&waiting)), width, 2));
+    }
+    if !of.over {
+        lines.extend(fold("- odd nodes and kinds are looked for once all nodes are finished or given up", width, 2));
+    }
+    lines.push(String::new());
+    let commands = commands(of);
+    match &of.recommended {
+        Some(recommended) => {
+            lines.extend(fold(&format!("To use {}: {}.", clean(&recommended.setting), recommended.why), width, 0));
+            lines.extend(commands.iter().map(|command| clean(command)));
+        }
+        None => lines.extend(of.not_recommended.iter().flat_map(|why| fold(&format!("{}.", capital(why)), width, 0))),
+    }
+    lines.join("\n") + "\n"
+}
+
+/// One setting in all detail.
+fn told(of: &FleetAnswer, metric: &MetricAnswer, label: &str, group: &GroupAnswer, width: usize) -> Vec<String> {
+    let mut parts = vec![format!("{}: {} over {}", clean(label), word(group.verdict), counted(group.nodes, "node"))];
+    if let (Some(mean), Some(low), Some(high)) = (group.change, group.low, group.high) {
+        parts.push(format!("mean effect {} ({})", change(metric, mean), between(metric, low, high)));
+    }
+    if let (Some(p), Some(asked)) = (group.p, group.p_asked) {
+        parts.push(format!("p {p:.2e}, at most {asked:.4} asked at this look"));
+    }
+    if let Some(spread) = &group.spread {
+        let plain = |value: f64| change(metric, value).trim_start_matches('+').to_owned();
+        let differ = if spread.disagree { "nodes disagree" } else { "nodes are not shown to disagree" };
+        parts.push(format!(
+            "spread between nodes {} ({} .. {}), {differ} (p {:.3})",
+            plain(spread.sd),
+            plain(spread.low),
+            plain(spread.high),
+            spread.p
+        ));
+    }
+    if let Some((low, high)) = group.next_node {
+        parts.push(format!("next node {} (95 %)", between(metric, low, high)));
+    }
+    parts.extend(group.holds.as_ref().map(|holds| holds.words.clone()));
+    let mut lines = fold(&format!("- {}", parts.join("; ")), width, 2);
+    let place = metric.settings.iter().position(|setting| setting.setting == label);
+    let number = of.metrics.iter().position(|it| it.metric == metric.metric);
+    for kind in of.kinds.iter().flat_map(|kinds| &kinds.parts) {
+        let found = number.zip(place).and_then(|(number, place)| kind.metrics.get(number)?.get(place));
+        let Some(found) = found else { continue };
+        let mean = found.change.map_or_else(|| "-".to_owned(), |mean| change(metric, mean));
+        let kind =
+            format!("  {}: {mean}, {} over {}", clean(&kind.name), word(found.verdict), counted(found.nodes, "node"));
+        lines.extend(fold(&kind, width, 4));
+    }
+    lines
+}

@@ -1,0 +1,159 @@
+//! A fleet's answer in sentences.
+use powerband_record::{Verdict, format_number, unit_of};
+use powerband_stats::{Rules, Scale};
+
+use super::gather::Gathered;
+use super::{FleetAnswer, GroupAnswer, Holds, Kinds, MetricAnswer, NodeState};
+use crate::words::{and, counted, percent, signed, word};
+
+/// More settings than this are counted in the finding.
+const NAMED: usize = 3;
+
+/// A change with its unit: `-8.1 %`.
+pub(super) fn change(metric: &MetricAnswer, value: f64) -> String {
+    if metric.absolute {
+        let unit = unit_of(&metric.metric);
+        return format!("{}{} {unit}", if value > 0.0 { "+" } else { "" }, format_number(value)).trim_end().to_owned();
+    }
+    format!("{} %", number(metric, value))
+}
+
+/// The same without its unit.
+pub(super) fn number(metric: &MetricAnswer, value: f64) -> String {
+    if metric.absolute {
+        return format!("{}{}", if value > 0.0 { "+" } else { "" }, format_number(value));
+    }
+    let decimals = if value.abs() >= 0.0995 { 0 } else { 1 };
+    let small = value != 0.0 && value.abs() < 0.0005;
+    signed(100.0 * value, if small { 2 } else { decimals })
+}
+
+/// `-9.0 .. -7.2`.
+pub(super) fn between(metric: &MetricAnswer, low: f64, high: f64) -> String {
+    format!("{} .. {}", number(metric, low), number(metric, high))
+}
+
+/// The finding, without a full stop.
+pub(super) fn finding(answer: &FleetAnswer) -> String {
+    let several = answer.metrics.len() > 1;
+    let mut clauses: Vec<(bool, String)> = Vec::new();
+    for metric in &answer.metrics {
+        for setting in &metric.settings {
+            let place = if several { format!("{}: ", metric.metric) } else { String::new() };
+            let told = clause(answer, metric, &setting.setting, &setting.fleet);
+            let differs = matches!(setting.fleet.verdict, Verdict::Better | Verdict::Worse);
+            clauses.push((!differs, format!("{place}{told}")));
+        }
+    }
+    if clauses.is_empty() {
+        return "nothing was compared".into();
+    }
+    clauses.sort_by_key(|(rest, _)| *rest);
+    let all = clauses.len();
+    let mut told: Vec<String> = clauses.into_iter().take(NAMED).map(|(_, clause)| clause).collect();
+    if all > told.len() {
+        told.push(format!("{} more in the table", all - told.len()));
+    }
+    told.join("; ")
+}
+
+fn clause(answer: &FleetAnswer, metric: &MetricAnswer, setting: &str, group: &GroupAnswer) -> String {
+    let mixture = if answer.kinds.is_some() { ", depending on the mixture of kinds" } else { "" };
+    let size = match (group.change, group.low, group.high) {
+        (Some(mean), Some(low), Some(high)) => {
+            let unit = if metric.absolute { unit_of(&metric.metric) } else { "%" };
+            format!(" ({} {}, {}{mixture})", metric.metric, change(metric, mean), between(metric, low, high))
+                .replace(" )", ")")
+                .replace(unit, unit)
+        }
+        _ => String::new(),
+    };
+    let over = counted(group.nodes, "node");
+    match group.verdict {
+        Verdict::Better | Verdict::Worse => {
+            format!("{setting} is {} than {} over {over}{size}", word(group.verdict), answer.reference)
+        }
+        Verdict::Same => {
+            let margin = if metric.absolute { change(metric, metric.margin) } else { percent(metric.margin) };
+            format!("{setting} is the same as {} within {margin} over {over}", answer.reference)
+        }
+        Verdict::Undecided => {
+            let more = match group.more_nodes {
+                Some((low, high)) if low == high => format!("; about {} more would decide", counted(low, "node")),
+                Some((low, high)) => format!("; about {low} to {high} nodes more would decide"),
+                None => String::new(),
+            };
+            format!("undecided over {over}: {setting}{size}{more}")
+        }
+    }
+}
+
+/// What holds on most nodes, and what the sample cannot exclude.
+pub(super) fn holds(holds: &Holds, nodes: u32, metric: &str, rules: &Rules) -> String {
+    let margin = match rules.scale {
+        Scale::Log => percent(rules.margin),
+        Scale::Linear => format!("{} {}", format_number(rules.margin), unit_of(metric)).trim_end().to_owned(),
+    };
+    let what = match holds.on_most {
+        Some(Verdict::Better) => "better on at least 90 % of nodes".to_owned(),
+        Some(Verdict::Worse) => "worse on at least 90 % of nodes".to_owned(),
+        Some(_) => format!("not worse by more than {margin} on at least 90 % of nodes"),
+        None => return format!("not shown to hold on at least 90 % of nodes with {}", counted(nodes, "node")),
+    };
+    let bell = if holds.if_bell_shaped { ", if effects of nodes are bell-shaped" } else { "" };
+    let share = percent((holds.unseen_share * 100.0).round() / 100.0);
+    format!("{what}{bell}; a kind of node that is up to {share} of the fleet may not be among these {nodes} (5 %)")
+}
+
+/// With kinds it holds only if it holds in each of them.
+pub(super) fn only_in_each_kind(holds: &mut Holds, kinds: Option<&Kinds>, metric: usize, setting: usize) {
+    let Some(kinds) = kinds else { return };
+    let of = |kind: &super::Kind| kind.metrics.get(metric)?.get(setting)?.holds.as_ref()?.on_most;
+    let all = kinds.parts.iter().all(|kind| of(kind).is_some() && of(kind) == holds.on_most);
+    if !all && holds.on_most.is_some() {
+        holds.on_most = None;
+        holds.if_bell_shaped = false;
+        holds.words = "not shown to hold on at least 90 % of the nodes of each kind".into();
+    }
+}
+
+/// What must be known with an answer.
+pub(super) fn notes(gathered: &Gathered, metrics: &[MetricAnswer], kinds: Option<&Kinds>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let named = |state: NodeState| -> Vec<String> {
+        gathered.nodes.iter().filter(|node| node.state == state).map(super::gather::Node::called).collect()
+    };
+    let lost = named(NodeState::Lost);
+    if !lost.is_empty() {
+        notes.push(format!("lost, with no block that counts: {}", listed(&lost)));
+    }
+    let partial = named(NodeState::Partial);
+    if !partial.is_empty() {
+        notes.push(format!("given up before their end, their complete blocks count: {}", listed(&partial)));
+    }
+    for setting in metrics.first().iter().flat_map(|metric| &metric.settings).filter(|setting| setting.lost_under) {
+        let label = &setting.setting;
+        notes.push(format!(
+            "nodes were lost under {label} more often than chance allows (1 %), so that neither \"same\" nor \"holds\" is claimed of it"
+        ));
+    }
+    if kinds.is_some() {
+        notes.push("the mean over all nodes depends on the mixture of kinds: use the answer of each kind".into());
+    }
+    let no_noise = |metric: &MetricAnswer| {
+        metric.settings.iter().any(|setting| setting.fleet.nodes > 1 && setting.fleet.spread.is_none())
+    };
+    if metrics.iter().any(no_noise) {
+        notes.push("no node has two blocks: how far nodes differ cannot be separated from noise".into());
+    }
+    notes
+}
+
+/// Some of many names.
+pub(super) fn listed(names: &[String]) -> String {
+    const MOST: usize = 6;
+    if names.len() <= MOST {
+        return and(names);
+    }
+    format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST)
+}
