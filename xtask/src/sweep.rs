@@ -19,11 +19,15 @@ const FAULTS: (&str, &[&str]) = ("powerband-experiment", &["sweep_faults", "--no
 /// Where the long statistical forms are; without arguments the tests look at [`LONG`] themselves.
 const CHANCE: [(&str, &[&str]); 5] = [
     ("powerband-stats", &[]),
-    ("powerband-report", &["chance::"]),
+    ("powerband-report", &["chance::", "fleets::"]),
     ("powerband-experiment", &["required::sweep_", "tuned::where_nothing"]),
     ("powerband-advice", &["sweep_"]),
     ("powerband", &["sweep_", "--skip", "fuzzed::", "--skip", "broken::", "--skip", "kconfig::"]),
 ];
+
+/// Where the statistics of fleets are alone, which are a part of the long statistical forms.
+const FLEET_STATISTICS: [(&str, &[&str]); 2] =
+    [("powerband-stats", &["fleet_statistics::", "--nocapture"]), ("powerband-report", &["fleets::"])];
 
 /// Where governors of real kernels in guests play random loads beside the model, and where guests' experiments are killed.
 const GUESTS: (&str, &[&str]) = ("powerband-bench-virtual", &["sweep_", "--skip", "built::"]);
@@ -62,6 +66,8 @@ enum Kind {
     Faults,
     /// How often a claim is wrong.
     Chance,
+    /// How often a claim about a fleet is wrong, with the tables printed. The usual sweep has it among the claims.
+    FleetStatistics,
     /// What real kernels do in guests, at random.
     Guests,
     /// What the pure tier replays of them, recorded anew. Real kernels do it too.
@@ -74,17 +80,18 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 6] = [Kind::Faults, Kind::Chance, Kind::Guests, Kind::Traces, Kind::Texts, Kind::Doctor];
+    const ALL: [Kind; 7] = [Kind::Faults, Kind::Chance, Kind::FleetStatistics, Kind::Guests, Kind::Traces, Kind::Texts, Kind::Doctor];
 
     /// Whether it takes part when nothing is asked for.
     fn is_usual(self) -> bool {
-        !matches!(self, Kind::Traces | Kind::Doctor)
+        !matches!(self, Kind::Traces | Kind::Doctor | Kind::FleetStatistics)
     }
 
     fn name(self) -> &'static str {
         match self {
             Kind::Faults => "faults",
             Kind::Chance => "chance",
+            Kind::FleetStatistics => "fleet-statistics",
             Kind::Guests => "guests",
             Kind::Traces => "traces",
             Kind::Texts => "texts",
@@ -124,7 +131,7 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
             "--only" => {
                 let text = value(word, &mut words)?;
                 let kind = Kind::ALL.into_iter().find(|kind| kind.name() == text);
-                asked.only = Some(kind.context("--only takes faults, chance, guests, traces, texts or doctor")?);
+                asked.only = Some(kind.context("--only takes faults, chance, fleet-statistics, guests, traces, texts or doctor")?);
             }
             _ => bail!("'{word}' means nothing to sweep\n\n{}", crate::USAGE),
         }
@@ -145,6 +152,7 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
         let (what, swept) = match kind {
             Kind::Faults => (format!("{} stories of faults", asked.seeds), &[FAULTS][..]),
             Kind::Chance => ("the long statistical forms".to_owned(), &CHANCE[..]),
+            Kind::FleetStatistics => ("the statistics of fleets".to_owned(), &FLEET_STATISTICS[..]),
             Kind::Guests => ("real kernels in guests".to_owned(), &[GUESTS][..]),
             Kind::Traces => ("a recording of governors in real kernels".to_owned(), &[TRACES][..]),
             Kind::Texts => ("garbled texts and broken files".to_owned(), &TEXTS[..]),

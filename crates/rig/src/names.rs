@@ -4,7 +4,7 @@ use powerband_record::{Side, Started};
 use powerband_sim::SimWorld;
 
 use crate::machine_name::simulated;
-use crate::simulated::simulated_world;
+use crate::simulated::{profile, simulated_world};
 use crate::{MachineName, RigError};
 
 /// This machine.
@@ -41,11 +41,12 @@ impl Names {
     }
 
     /// As a plan would have them, the near one first; `seeded`: the plan has a seed, which wins over one behind the machine's
-    /// name.
+    /// name. Where pieces of the machine differ, that one still says which piece it is, and stays.
     #[must_use]
     pub fn written(self, seeded: bool) -> (String, Option<String>) {
-        let near =
-            if seeded && self.simulated() { self.near.split('#').next().unwrap_or_default().into() } else { self.near };
+        let without_effect =
+            seeded && simulated(&self.near).is_some_and(|name| !profile(name).is_ok_and(|it| it.varies()));
+        let near = if without_effect { self.near.split('#').next().unwrap_or_default().into() } else { self.near };
         (near, self.far)
     }
 
@@ -153,6 +154,6 @@ impl Names {
     /// When a machine file cannot be read, or its machine does not boot.
     pub fn simulated_world(&self, seed: u64) -> Result<SimWorld, RigError> {
         let near = simulated(&self.near).unwrap_or_default();
-        simulated_world(near, self.far.as_deref().and_then(simulated), seed)
+        simulated_world(near, self.seed()?, self.far.as_deref().and_then(simulated), seed)
     }
 }

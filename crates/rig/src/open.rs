@@ -32,7 +32,7 @@ fn open_simulated(
     let purpose = opening.purpose;
     // Noise matters to trials alone; what is set must be found again whatever seed the next command is given.
     let seed = if purpose == Purpose::Measure { opening.seed.or(names.seed()?).unwrap_or(1) } else { 1 };
-    let mut world = simulated_world(near, far, seed)?;
+    let mut world = simulated_world(near, names.seed()?, far, seed)?;
     let interrupts = powerband_host::interrupts().map_err(RigError::World)?;
     world.interrupt_source(Box::new(interrupts));
     if purpose == Purpose::Measure {

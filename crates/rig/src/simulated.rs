@@ -15,7 +15,19 @@ pub fn profile(name: &str) -> Result<Profile, RigError> {
     Ok(Profile::builtin(name)?)
 }
 
-pub(crate) fn simulated_world(near: &str, far: Option<&str>, seed: u64) -> Result<SimWorld, RigError> {
+/// A World of machines by their names without seeds; `piece`: the seed behind the near machine's name, which says what silicon
+/// it has.
+pub(crate) fn simulated_world(
+    near: &str,
+    piece: Option<u64>,
+    far: Option<&str>,
+    seed: u64,
+) -> Result<SimWorld, RigError> {
     let far = far.map(profile).transpose()?;
-    SimWorld::new(profile(near)?, far, seed).map_err(|error| RigError::Boot(error.to_string()))
+    let near = profile(near)?;
+    let near = match piece {
+        Some(piece) => near.piece(piece),
+        None => near,
+    };
+    SimWorld::new(near, far, seed).map_err(|error| RigError::Boot(error.to_string()))
 }

@@ -32,7 +32,7 @@ fn uniform(stream: &mut ChaCha8Rng) -> f64 {
 }
 
 /// Standard normal (Box and Muller's cosine half).
-fn normal(stream: &mut ChaCha8Rng) -> f64 {
+pub(crate) fn normal(stream: &mut ChaCha8Rng) -> f64 {
     let radius = sqrt(-2.0 * log(uniform(stream)));
     radius * cos(2.0 * std::f64::consts::PI * uniform(stream))
 }

@@ -14,6 +14,7 @@ use crate::ranks::RanksSpec;
 use crate::schedule::BalanceSpec;
 use crate::serve::ServeSpec;
 use crate::thermal::ThermalSpec;
+use crate::variation::VariationSpec;
 
 mod balance;
 mod cache;
@@ -27,6 +28,7 @@ mod ranks;
 mod serve;
 mod text;
 mod thermal;
+mod variation;
 
 pub use cache::{CacheKind, CacheSpec};
 pub use describe::{ClockDescription, Description, IdleDescription, describe_source};
@@ -170,6 +172,8 @@ pub struct Profile {
     pub meters: Vec<MeterSpec>,
     /// Its thermal zone; its temperature is not modelled when `None`.
     pub thermal: Option<ThermalSpec>,
+    /// How pieces of it differ; one piece when `None`.
+    pub variation: Option<VariationSpec>,
     /// How its runs differ.
     pub noise: NoiseSpec,
     /// What it cannot do, a sentence each.
@@ -179,13 +183,14 @@ pub struct Profile {
 }
 
 /// The machine files that come with the program.
-const BUILTIN: [(&str, &str); 12] = [
+const BUILTIN: [(&str, &str); 13] = [
     ("amd-server", include_str!("../../../machines/sim/amd-server.toml")),
     ("board", include_str!("../../../machines/sim/board.toml")),
     ("cyclone5", include_str!("../../../machines/sim/cyclone5.toml")),
     ("cyclone5-stock", include_str!("../../../machines/sim/cyclone5-stock.toml")),
     ("laptop", include_str!("../../../machines/sim/laptop.toml")),
     ("mpi-server", include_str!("../../../machines/sim/mpi-server.toml")),
+    ("node", include_str!("../../../machines/sim/node.toml")),
     ("omap3530", include_str!("../../../machines/sim/omap3530.toml")),
     ("pc", include_str!("../../../machines/sim/pc.toml")),
     ("quadcore", include_str!("../../../machines/sim/quadcore.toml")),

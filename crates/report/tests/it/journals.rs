@@ -76,6 +76,11 @@ impl Journal {
         self.events.push(Event::BlockDone(done));
     }
 
+    /// The events so far, without an end.
+    pub(crate) fn stopped_short(self) -> Vec<Event> {
+        self.events
+    }
+
     pub(crate) fn close(mut self, finding: Finding) -> Vec<Event> {
         self.events.push(Event::Restored { entries: 2, failed: vec![], changed: vec![] });
         self.events.push(Event::Closed(Finding { at_ns: self.now_ns, ..finding }));

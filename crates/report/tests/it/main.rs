@@ -7,6 +7,7 @@ mod chance;
 mod consistent;
 mod courses;
 mod distributions;
+mod fleets;
 mod journals;
 mod json;
 mod page;

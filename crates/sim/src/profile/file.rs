@@ -30,6 +30,7 @@ pub(super) struct File {
     #[serde(default)]
     meters: super::meters::Meters,
     thermal: Option<super::thermal::Thermal>,
+    variation: Option<super::variation::Variation>,
     #[serde(default)]
     noise: Noise,
     #[serde(default)]
@@ -199,6 +200,7 @@ impl File {
             serve: self.serve.as_ref().map(super::serve::Serve::spec).transpose()?,
             meters: self.meters.specs(cpus.packages, cpus.threads, &cpus.present)?,
             thermal: self.thermal.as_ref().map(super::thermal::Thermal::spec).transpose()?,
+            variation: self.variation.as_ref().map(super::variation::Variation::spec).transpose()?,
             noise: self.noise.spec()?,
             tsc_khz: cpus.tsc_khz,
             bogomips_hundredths: scaled("cpus.bogomips", cpus.bogomips, 100.0, (0.0, 1e6))?,

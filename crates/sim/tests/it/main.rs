@@ -52,4 +52,6 @@ mod schedule;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
+mod variation;
+#[cfg(test)]
 mod world;

@@ -1,0 +1,293 @@
+//! One experiment on many nodes, reported together: verdicts in the drawn order, merged attempts, odd nodes, kinds, lines to paste.
+use std::collections::{BTreeMap, BTreeSet};
+
+use powerband_record::{Better, CloseReason, Event, ExperimentHeader, FleetTask, PlannedTrial, Started, Verdict};
+use powerband_report::fleet::{Fleet, FleetAnswer, FleetError, NodeState, OddIn, answer};
+use powerband_report::picture::fleet_pictures;
+use powerband_stats::fleet::simulated::{Fleet as Formula, Node};
+
+use crate::journals::{Journal, finding, header, metric, started};
+
+type Stored = (ExperimentHeader, Vec<Event>);
+
+const SETTINGS: [(&str, &str); 3] =
+    [("baseline", ""), ("governor=powersave", "governor=powersave"), ("max_freq=2GHz", "max_freq=2GHz")];
+
+/// A plan of the reference and so many settings.
+fn plan(settings: usize) -> Started {
+    let metrics = vec![metric("energy_j", Better::Lower, true, Some("package"))];
+    Started { margin: 0.01, ..started("sim:node", &SETTINGS[..=settings], metrics) }
+}
+
+/// What a node stored: energy falls where the formula rises.
+fn stored(node: &Node, settings: usize, reason: Option<CloseReason>) -> Vec<Event> {
+    let mut journal = Journal::new(plan(settings));
+    for (block, row) in (1..).zip(&node.rows) {
+        for (setting, x) in (0..).zip(row) {
+            journal.valid(block, setting, &[("energy_j", 300.0 * (-x).exp())]);
+        }
+        journal.block(block, Vec::new(), None);
+    }
+    match reason {
+        Some(reason) => {
+            let blocks = u32::try_from(node.rows.len()).unwrap();
+            journal.close(finding(reason, blocks))
+        }
+        None => journal.stopped_short(),
+    }
+}
+
+fn of_node(position: usize, nodes: usize, events: Vec<Event>) -> Stored {
+    let position = u32::try_from(position).unwrap();
+    let task = FleetTask {
+        fleet: "f1ee7".repeat(6),
+        node: format!("n{}", position + 1),
+        position,
+        nodes: u32::try_from(nodes).unwrap(),
+        attempt: 0,
+        facts: BTreeMap::new(),
+    };
+    let header = ExperimentHeader {
+        id: i64::from(position) + 1,
+        run: Some(format!("{position:032x}")),
+        fleet: Some(task),
+        ..header()
+    };
+    (header, events)
+}
+
+fn fleet(formula: &Formula, seed: u64) -> Vec<Stored> {
+    let nodes = formula.draw(seed);
+    let stored = |node| stored(node, formula.settings, Some(CloseReason::Blocks));
+    nodes.iter().map(stored).enumerate().map(|(position, events)| of_node(position, nodes.len(), events)).collect()
+}
+
+fn over() -> Fleet {
+    Fleet { over: true, ..Fleet::default() }
+}
+
+fn good() -> Formula {
+    Formula { nodes: 12, effect: 0.05, between_sd: 0.005, level_sd: 0.05, ..Formula::default() }
+}
+
+fn fits(answer: &FleetAnswer) {
+    let text = answer.brief(80);
+    assert!(text.lines().count() <= 24, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_fleet_is_judged_and_says_what_to_paste() {
+    let answer = answer(&fleet(&good(), 7), &over()).unwrap();
+    let setting = &answer.metrics[0].settings[0];
+    assert_eq!(setting.fleet.verdict, Verdict::Better);
+    assert!((setting.fleet.change.unwrap() + 0.05).abs() < 0.01, "{:?}", setting.fleet);
+    let (low, high) = (setting.fleet.low.unwrap(), setting.fleet.high.unwrap());
+    assert!(low < setting.fleet.change.unwrap() && setting.fleet.change.unwrap() < high && high < 0.0);
+    assert_eq!(setting.effects.len(), 12);
+    let next = setting.fleet.next_node.unwrap();
+    assert!(next.0 < -0.05 && next.1 > -0.06 && next.1 < 0.0, "{next:?}");
+    let holds = setting.fleet.holds.as_ref().unwrap();
+    assert_eq!(holds.on_most, Some(Verdict::Better));
+    assert!(holds.if_bell_shaped && holds.words.contains("if effects of nodes are bell-shaped"), "{}", holds.words);
+    assert!(holds.words.contains("up to 22 % of the fleet"), "{}", holds.words);
+    assert_eq!((answer.odd.len(), answer.kinds.is_none(), answer.looked_at), (0, true, 12));
+    let text = answer.brief(80);
+    fits(&answer);
+    let end: Vec<&str> = text.lines().rev().take(3).collect();
+    assert_eq!(
+        end,
+        ["powerband keep governor=powersave", "srun --cpu-freq=PowerSave", "CpuFreqDef=PowerSave"],
+        "{text}"
+    );
+    assert!(text.contains("governor=powersave is better than baseline over 12 nodes"), "{text}");
+    let full = answer.render(80);
+    assert!(full.lines().all(|line| line.chars().count() <= 80) && full.contains("spread between nodes"), "{full}");
+    let json = serde_json::to_value(&answer).unwrap();
+    assert_eq!((&json["kind"], &json["version"]), (&"fleet".into(), &1.into()));
+    assert_eq!(serde_json::from_value::<FleetAnswer>(json).unwrap(), answer);
+}
+
+#[test]
+fn fewer_nodes_than_a_look_decide_nothing() {
+    let mut nodes = fleet(&good(), 7);
+    nodes.truncate(2);
+    let answer = answer(&nodes, &Fleet::default()).unwrap();
+    let found = &answer.metrics[0].settings[0].fleet;
+    assert_eq!((found.verdict, found.nodes, answer.over), (Verdict::Undecided, 2, false));
+    assert!(found.change.is_some() && answer.recommended.is_none());
+    assert_eq!(answer.nodes.iter().filter(|node| node.state == NodeState::Waiting).count(), 10);
+    fits(&answer);
+}
+
+#[test]
+fn what_is_behind_a_running_node_waits() {
+    let formula = good();
+    let mut nodes = fleet(&formula, 7);
+    // The fifth node of the order still runs: the look is at the four before it.
+    let drawn = formula.draw(7);
+    nodes[4] = of_node(4, 12, stored(&drawn[4], 1, None));
+    let running = answer(&nodes, &Fleet::default()).unwrap();
+    assert_eq!((running.looked_at, running.nodes[4].state), (4, NodeState::Running));
+    assert_eq!(running.metrics[0].settings[0].fleet.nodes, 4);
+    // Given up, its complete blocks count.
+    let given_up = Fleet { given_up: BTreeSet::from(["n5".to_owned()]), ..Fleet::default() };
+    let ended = answer(&nodes, &given_up).unwrap();
+    assert_eq!((ended.looked_at, ended.nodes[4].state, ended.over), (12, NodeState::Partial, true));
+    assert_eq!(ended.metrics[0].settings[0].fleet.nodes, 12);
+    // The order in which experiments are handed in means nothing.
+    let mut turned = nodes.clone();
+    turned.reverse();
+    assert_eq!(answer(&turned, &given_up).unwrap(), ended);
+}
+
+#[test]
+fn of_several_attempts_the_most_complete_counts_once() {
+    let formula = good();
+    let nodes = fleet(&formula, 7);
+    let want = answer(&nodes, &over()).unwrap();
+    let mut more = nodes.clone();
+    // An attempt that was cut short, and the same experiment from two stores.
+    let mut half = formula.draw(7)[3].clone();
+    half.rows.truncate(2);
+    let (mut first, events) = of_node(3, 12, stored(&half, 1, None));
+    (first.id, first.run) = (99, Some("f".repeat(32)));
+    more.insert(0, (first, events));
+    more[4].0.fleet.as_mut().unwrap().attempt = 1;
+    more.push(nodes[6].clone());
+    let have = answer(&more, &over()).unwrap();
+    assert_eq!(have.metrics, want.metrics);
+    assert_eq!((have.nodes[3].attempts, have.nodes[3].attempt, have.nodes[3].blocks), (2, Some(1), 4));
+    assert_eq!(have.nodes[6].attempts, 1);
+    assert!(have.notes.iter().any(|note| note.contains("ran more than once (n4)")), "{:?}", have.notes);
+}
+
+#[test]
+fn lost_nodes_are_listed() {
+    let mut nodes = fleet(&good(), 7);
+    nodes.remove(2);
+    let order: Vec<String> = (1..=12).map(|node| format!("n{node}")).collect();
+    let answer = answer(&nodes, &Fleet { order, ..over() }).unwrap();
+    assert_eq!((answer.nodes[2].state, answer.nodes[2].node.as_str()), (NodeState::Lost, "n3"));
+    assert!(answer.notes.iter().any(|note| note.contains("lost, with no block that counts: n3")), "{:?}", answer.notes);
+    assert_eq!(answer.metrics[0].settings[0].fleet.nodes, 11);
+}
+
+#[test]
+fn a_reversed_node_and_a_slow_one_are_named() {
+    let formula = Formula { nodes: 24, blocks: (8, 8), shifted: (1, -0.10), ..good() };
+    let found = answer(&fleet(&formula, 11), &over()).unwrap();
+    let named: Vec<(&str, OddIn)> = found.odd.iter().map(|odd| (odd.node.as_str(), odd.odd_in)).collect();
+    assert_eq!(named, [("n1", OddIn::Effect)], "{:?}", found.odd);
+    assert!(found.odd[0].words.starts_with("n1: energy_j governor=powersave +"), "{}", found.odd[0].words);
+    fits(&found);
+    assert!(found.brief(80).contains("Odd node n1"));
+    let slow = Formula { odd_level: 0.8, ..good() };
+    let found = answer(&fleet(&slow, 12), &over()).unwrap();
+    assert_eq!(found.odd.first().map(|odd| (odd.node.as_str(), odd.odd_in)), Some(("n1", OddIn::Baseline)));
+    let picture = &fleet_pictures(&found)[0];
+    assert_eq!(picture.rows.len(), 12);
+    assert!(picture.svg.contains("n1") && picture.desc.contains("Odd nodes, ringed: n1"), "{}", picture.desc);
+    roxmltree::Document::parse(&picture.svg).unwrap();
+}
+
+#[test]
+fn kinds_by_a_fact_have_answers_of_their_own() {
+    // The first eight nodes lose by what the others gain from.
+    let formula = Formula { nodes: 16, shifted: (8, -0.09), ..good() };
+    let mut nodes = fleet(&formula, 5);
+    for (position, (header, _)) in nodes.iter_mut().enumerate() {
+        let facts = &mut header.fleet.as_mut().unwrap().facts;
+        facts.insert("microcode".into(), if position < 8 { "0x1a" } else { "0x2b" }.into());
+        facts.insert("rack".into(), format!("r{position}"));
+    }
+    let found = answer(&nodes, &over()).unwrap();
+    let kinds = found.kinds.as_ref().unwrap();
+    assert_eq!(kinds.facts, ["microcode"]);
+    let verdicts: Vec<Verdict> = kinds.parts.iter().map(|kind| kind.metrics[0][0].verdict).collect();
+    assert_eq!(verdicts, [Verdict::Worse, Verdict::Better]);
+    assert!(found.recommended.is_none(), "{:?}", found.recommended);
+    let holds = found.metrics[0].settings[0].fleet.holds.as_ref().unwrap();
+    assert_eq!(holds.on_most, None);
+    assert!(found.notes.iter().any(|note| note.contains("mixture")));
+    fits(&found);
+    // Without the fact the two groups are a reason to look for a cause.
+    nodes.iter_mut().for_each(|(header, _)| header.fleet.as_mut().unwrap().facts.clear());
+    let blind = answer(&nodes, &over()).unwrap().kinds.unwrap();
+    assert!(blind.facts.is_empty() && blind.p.is_none() && blind.words.contains("look for what they differ in"));
+}
+
+#[test]
+fn a_setting_that_nodes_die_under_is_never_the_same() {
+    let formula = Formula { settings: 2, effect: 0.0, between_sd: 0.0, noise_sd: 0.001, ..good() };
+    let mut nodes = fleet(&formula, 3);
+    let trial = |setting| PlannedTrial { trial: 999, block: 5, setting, copy: 0, at_ns: 1 };
+    let fine = answer(&nodes, &over()).unwrap();
+    assert_eq!(fine.metrics[0].settings[1].fleet.verdict, Verdict::Same);
+    for (_, events) in nodes.iter_mut().take(6) {
+        events.truncate(events.len() - 2);
+        events.push(Event::TrialStarted(trial(2)));
+    }
+    let found = answer(&nodes, &over()).unwrap();
+    let [first, second] = &found.metrics[0].settings[..] else { panic!("two settings") };
+    assert_eq!((first.lost_under, first.fleet.verdict), (false, Verdict::Same));
+    assert_eq!((second.lost_under, second.fleet.verdict), (true, Verdict::Undecided));
+    assert!(second.fleet.holds.is_none());
+}
+
+#[test]
+fn what_is_no_fleet_is_refused_in_a_sentence() {
+    assert_eq!(answer(&[], &over()).unwrap_err(), FleetError::Empty);
+    let alone = (header(), stored(&good().draw(1)[0], 1, Some(CloseReason::Blocks)));
+    assert_eq!(answer(&[alone], &over()).unwrap_err(), FleetError::NoFleet(12));
+    let mut two = fleet(&good(), 7);
+    two[5].0.fleet.as_mut().unwrap().fleet = "other".into();
+    assert!(matches!(answer(&two, &over()), Err(FleetError::TwoFleets(..))));
+    let mut empty = fleet(&good(), 7);
+    empty[1].1.clear();
+    assert_eq!(answer(&empty, &over()).unwrap().nodes[1].state, NodeState::Lost);
+}
+
+#[test]
+fn verdicts_do_not_depend_on_values_below_zero() {
+    // A metric that may be zero is compared in its own unit.
+    let mut nodes = fleet(&good(), 7);
+    for (_, events) in &mut nodes {
+        for event in events {
+            if let Event::TrialDone { outcome, .. } = event {
+                outcome.metrics.values_mut().for_each(|value| *value -= 300.0);
+            }
+        }
+    }
+    let found = answer(&nodes, &over()).unwrap();
+    assert!(found.metrics[0].absolute);
+    assert_eq!(found.metrics[0].settings[0].fleet.verdict, Verdict::Better);
+    fits(&found);
+}
+
+#[test]
+fn many_settings_and_long_names_fit_a_terminal() {
+    let formula = Formula { nodes: 8, settings: 2, ..good() };
+    let mut nodes = fleet(&formula, 9);
+    for (_, events) in &mut nodes {
+        let Some(Event::Started(started)) = events.first_mut() else { continue };
+        let label = "governor=powersave with a rather long name that nobody would like to read";
+        started.settings[1].label = label.into();
+        started.title = Some("a title".into());
+    }
+    let found = answer(&nodes, &over()).unwrap();
+    fits(&found);
+}
+
+/// Ten thousand nodes in one report, which must stay a matter of seconds.
+#[test]
+fn a_fleet_of_thousands_is_reported() {
+    let nodes = if std::env::var("POWERBAND_SWEEP").is_ok_and(|value| value == "1") { 10_000 } else { 1_000 };
+    let formula = Formula { nodes, settings: 2, ..good() };
+    let found = answer(&fleet(&formula, 1), &over()).unwrap();
+    assert_eq!(found.metrics[0].settings[0].fleet.nodes, u32::try_from(nodes).unwrap());
+    let holds = found.metrics[0].settings[0].fleet.holds.as_ref().unwrap();
+    assert!(!holds.if_bell_shaped && holds.on_most == Some(Verdict::Better), "{}", holds.words);
+    fits(&found);
+    assert!(fleet_pictures(&found).iter().all(|picture| picture.svg.len() < 1 << 24));
+}
