@@ -22,6 +22,9 @@ mod words;
 
 pub use lines::Slurm;
 
+/// Most nodes of a fleet.
+pub const MAX_NODES: usize = 1_000_000;
+
 /// Version of the shape.
 pub const VERSION: u32 = 1;
 
@@ -30,14 +33,17 @@ pub const VERSION: u32 = 1;
 #[non_exhaustive]
 pub enum FleetError {
     /// Nothing was given.
-    #[error("no node of this fleet has stored anything yet; see how far it is with `powerband fleet status`")]
+    #[error("no node of this fleet has stored anything yet")]
     Empty,
     /// An experiment that belongs to no fleet.
-    #[error("experiment {0} is no part of a fleet; report it with `powerband report {0}`")]
+    #[error("experiment {0} is no part of a fleet")]
     NoFleet(i64),
     /// Experiments of two fleets.
     #[error("experiments of two fleets were given: {0} and {1}")]
     TwoFleets(String, String),
+    /// More nodes than any fleet has: a damaged header.
+    #[error("the header of an experiment speaks of {0} nodes, more than {MAX_NODES}; it is damaged")]
+    TooMany(usize),
     /// A journal that cannot be read.
     #[error("experiment {id} of node {node}: {why}")]
     Journal {

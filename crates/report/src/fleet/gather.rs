@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_record::{CloseReason, Event, ExperimentHeader, FleetTask, Metric, Started};
 
-use super::{Fleet, FleetError, NodeRow, NodeState};
+use super::{Fleet, FleetError, MAX_NODES, NodeRow, NodeState};
 use crate::words::{and, counted};
 use crate::{End, Model};
 
@@ -103,7 +103,7 @@ pub(super) fn gather(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fle
     let mut notes = Vec::new();
     left_out(&mut attempts, &started, &metrics, &mut notes);
     let settings = settings(&attempts);
-    let mut nodes = positions(&attempts, fleet);
+    let mut nodes = positions(&attempts, fleet)?;
     for attempt in &attempts {
         let Some(node) = nodes.get_mut(attempt.task.position as usize) else { continue };
         node.attempts += 1;
@@ -176,9 +176,12 @@ fn settings(attempts: &[Attempt]) -> Vec<(String, String)> {
 }
 
 /// All nodes of the order, measured or not.
-fn positions(attempts: &[Attempt], fleet: &Fleet) -> Vec<Node> {
+fn positions(attempts: &[Attempt], fleet: &Fleet) -> Result<Vec<Node>, FleetError> {
     let known = attempts.iter().map(|it| it.task.nodes.max(it.task.position.saturating_add(1)) as usize).max();
     let count = known.unwrap_or(0).max(fleet.order.len());
+    if count > MAX_NODES {
+        return Err(FleetError::TooMany(count));
+    }
     let empty = |position: usize| Node {
         position: u32::try_from(position).unwrap_or(u32::MAX),
         name: fleet.order.get(position).cloned().unwrap_or_default(),
@@ -192,7 +195,7 @@ fn positions(attempts: &[Attempt], fleet: &Fleet) -> Vec<Node> {
             node.name.clone_from(&attempt.task.node);
         }
     }
-    nodes
+    Ok(nodes)
 }
 
 fn measured(attempt: &Attempt, settings: &[(String, String)], metrics: &[Metric]) -> Measured {

@@ -12,6 +12,8 @@ const LINES: usize = 24;
 const ODD: usize = 2;
 const CAVEATS: usize = 2;
 const FINDING: usize = 4;
+/// Lines of kinds, and of what holds on most nodes.
+const HALF: usize = 2;
 
 /// How far the fleet is: `16 of 16 nodes, 15 finished, 1 lost`.
 fn header(of: &FleetAnswer) -> String {
@@ -124,7 +126,7 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
     }
     if let Some(kinds) = &of.kinds {
         let mut lines = fold(&format!("Kinds: {}", clean(&kinds.words)), width, 0);
-        lines.truncate(3);
+        lines.truncate(HALF);
         middle.extend(lines);
     }
     let recommended = of.recommended.as_ref().map(|it| it.setting.as_str());
@@ -132,7 +134,7 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
         let named = metric.settings.iter().find(|it| recommended.is_none_or(|label| label == it.setting))?;
         Some(format!("{}: {}.", named.setting, named.fleet.holds.as_ref()?.words))
     });
-    middle.extend(told.map(|told| fold(&clean(&told), width, 0)).unwrap_or_default());
+    middle.extend(told.iter().flat_map(|told| fold(&clean(told), width, 0)).take(HALF));
     let all = caveats(of);
     middle.extend(all.iter().take(CAVEATS).map(|note| cut(&format!("Caveat: {}", clean(note)), width)));
     if all.len() > CAVEATS {
@@ -148,7 +150,7 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
         last.extend(commands.iter().map(|command| clean(command)));
     }
     // What is left of the screen is the table's: a line for the head, one for what is left out.
-    let room = LINES.saturating_sub(middle.len() + last.len() + 4).max(1);
+    let room = LINES.saturating_sub(middle.len() + last.len() + 3);
     let (mut lines, left_out) = table(of, width, room);
     lines.insert(0, cut(&clean(&header(of)), width));
     if left_out > 0 {
@@ -156,7 +158,6 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
     }
     lines.extend(middle);
     lines.extend(last);
-    lines.truncate(LINES.max(lines.len().min(LINES)));
     lines.join("\n") + "\n"
 }
 

@@ -61,10 +61,7 @@ fn clause(answer: &FleetAnswer, metric: &MetricAnswer, setting: &str, group: &Gr
     let mixture = if answer.kinds.is_some() { ", depending on the mixture of kinds" } else { "" };
     let size = match (group.change, group.low, group.high) {
         (Some(mean), Some(low), Some(high)) => {
-            let unit = if metric.absolute { unit_of(&metric.metric) } else { "%" };
             format!(" ({} {}, {}{mixture})", metric.metric, change(metric, mean), between(metric, low, high))
-                .replace(" )", ")")
-                .replace(unit, unit)
         }
         _ => String::new(),
     };

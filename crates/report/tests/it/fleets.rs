@@ -243,6 +243,9 @@ fn what_is_no_fleet_is_refused_in_a_sentence() {
     let mut two = fleet(&good(), 7);
     two[5].0.fleet.as_mut().unwrap().fleet = "other".into();
     assert!(matches!(answer(&two, &over()), Err(FleetError::TwoFleets(..))));
+    let mut damaged = fleet(&good(), 7);
+    damaged[5].0.fleet.as_mut().unwrap().nodes = u32::MAX;
+    assert!(matches!(answer(&damaged, &over()), Err(FleetError::TooMany(_))));
     let mut empty = fleet(&good(), 7);
     empty[1].1.clear();
     assert_eq!(answer(&empty, &over()).unwrap().nodes[1].state, NodeState::Lost);
