@@ -157,3 +157,21 @@ impl Names {
         simulated_world(near, self.seed()?, self.far.as_deref().and_then(simulated), seed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(near: &str) -> String {
+        Names::new(Some(near.to_owned()), None).written(true).0
+    }
+
+    #[test]
+    fn a_seed_that_says_which_silicon_stays_with_the_name() {
+        // A plan's seed wins over the one behind a name, which then says nothing more, unless pieces of the machine differ.
+        assert_eq!(written("sim:server#7"), "sim:server");
+        assert_eq!(written("sim:node#7"), "sim:node#7");
+        assert_eq!(written("sim:node"), "sim:node");
+        assert_eq!(written("local"), "local");
+    }
+}

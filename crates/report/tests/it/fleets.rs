@@ -72,6 +72,7 @@ fn good() -> Formula {
 
 fn fits(answer: &FleetAnswer) {
     let text = answer.brief(80);
+    println!("{text}");
     assert!(text.lines().count() <= 24, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
@@ -102,6 +103,7 @@ fn a_fleet_is_judged_and_says_what_to_paste() {
     );
     assert!(text.contains("governor=powersave is better than baseline over 12 nodes"), "{text}");
     let full = answer.render(80);
+    println!("{full}");
     assert!(full.lines().all(|line| line.chars().count() <= 80) && full.contains("spread between nodes"), "{full}");
     let json = serde_json::to_value(&answer).unwrap();
     assert_eq!((&json["kind"], &json["version"]), (&"fleet".into(), &1.into()));

@@ -37,14 +37,12 @@ fn pieces_are_spread_as_asked() {
 }
 
 #[test]
-fn sixty_four_nodes_differ_by_five_to_twenty_percent_in_power() {
+fn sixty_four_nodes_are_spread_over_a_fifth_of_their_power() {
     let busy: Vec<f64> = (1..=64).map(|seed| busy_uw(&node().piece(seed), 2_100_000)).collect();
     let (mean, sd) = mean_and_sd(&busy);
-    assert!((0.03..0.07).contains(&(sd / mean)), "{}", sd / mean);
-    // Neighbours: what `sim:node#7` and `sim:node#8` draw.
-    let apart: Vec<f64> = busy.windows(2).map(|pair| (pair[0] / pair[1] - 1.0).abs()).collect();
-    assert!(apart.iter().all(|share| *share < 0.25), "{apart:?}");
-    assert!(apart.iter().filter(|share| **share > 0.01).count() > 40);
+    assert!((0.03..0.055).contains(&(sd / mean)), "{}", sd / mean);
+    let (least, most) = (busy.iter().copied().fold(f64::INFINITY, f64::min), busy.iter().copied().fold(0.0, f64::max));
+    assert!((0.12..0.30).contains(&(most / least - 1.0)), "{least} {most}");
     // The effect of a clock differs a little as well.
     let effect: Vec<f64> = (1..=64)
         .map(|seed| {
@@ -86,6 +84,6 @@ fn a_machine_that_asks_for_no_variation_has_one_piece() {
             assert_eq!(profile.clone().piece(7).power, profile.power, "{name}");
         }
     }
-    let bad = Profile::builtin_text("node").unwrap().replace("voltage = 0.02", "voltage = 0.9");
+    let bad = Profile::builtin_text("node").unwrap().replace("voltage = 0.015", "voltage = 0.9");
     assert!(Profile::parse(&bad).unwrap_err().to_string().contains("variation.voltage"));
 }
