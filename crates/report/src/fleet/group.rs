@@ -225,6 +225,9 @@ pub(super) fn metric_answer(
     let settings = settings.map(|(place, (of, (label, turns)))| {
         let withheld = lost_under.contains(&(place + 1));
         let mut fleet = group_answer(of, metric, rules, withheld);
+        if contradicted(fleet.verdict, kinds, judged.metric, place) {
+            (fleet.verdict, fleet.decided_at) = (Verdict::Undecided, None);
+        }
         if let Some(holds) = &mut fleet.holds {
             words::only_in_each_kind(holds, kinds, judged.metric, place);
         }
@@ -243,6 +246,18 @@ pub(super) fn metric_answer(
         margin: rules.margin,
         settings: settings.collect(),
     }
+}
+
+/// Whether a kind of nodes shows the opposite of what is found over all of them: the mean then says which kind has more nodes.
+fn contradicted(found: Verdict, kinds: Option<&Kinds>, metric: usize, setting: usize) -> bool {
+    let of_kinds = kinds.iter().flat_map(|kinds| &kinds.parts);
+    let mut verdicts = of_kinds.filter_map(|kind| Some(kind.metrics.get(metric)?.get(setting)?.verdict));
+    verdicts.any(|verdict| match found {
+        Verdict::Better => verdict == Verdict::Worse,
+        Verdict::Worse => verdict == Verdict::Better,
+        Verdict::Same => matches!(verdict, Verdict::Better | Verdict::Worse),
+        Verdict::Undecided => false,
+    })
 }
 
 fn node_effects(of: &JudgedSetting, rules: &Rules) -> Vec<NodeEffect> {

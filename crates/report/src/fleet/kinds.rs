@@ -1,11 +1,11 @@
 //! Kinds of nodes, by what is known of the machines or else by their values, and an answer for each.
 use std::collections::BTreeMap;
 
-use powerband_record::format_number;
 use powerband_stats::fleet::kinds::{ALPHA, Partition, anova, blind, partitions};
 
 use super::gather::Gathered;
 use super::group::{Judged, cell, group_answer, judge};
+use super::words::chance;
 use super::{Kind, Kinds};
 use crate::words::{and, percent};
 
@@ -143,7 +143,7 @@ fn words(gathered: &Gathered, found: &Found, parts: &[Kind], setting: Option<&st
     let told = and(&parts.iter().map(part).collect::<Vec<_>>());
     let under = setting.map_or_else(|| "in the baseline".to_owned(), |setting| format!("in the effect of {setting}"));
     match found.p {
-        Some(p) => format!("kinds of nodes by {} {under} (p {}): {told}", and(&found.facts), format_number(p)),
+        Some(p) => format!("kinds of nodes by {} {under} (p {}): {told}", and(&found.facts), chance(p)),
         None => format!(
             "nodes fall into two groups {under}, and no fact that was recorded divides them so (error rate {}): {told}; look for what they differ in",
             percent(0.005)

@@ -1,7 +1,8 @@
 //! A fleet's answer for a terminal: what fits 24 lines, and all of it.
 use powerband_record::{Better, unit_of};
+use powerband_stats::fleet::waves::FIRST_LOOK;
 
-use super::words::{between, change, listed, number};
+use super::words::{between, chance, change, listed, number};
 use super::{FleetAnswer, GroupAnswer, MetricAnswer, NodeState, OddNode};
 use crate::layout::{aligned, clean, cut, fold};
 use crate::words::{counted, percent, word};
@@ -12,8 +13,10 @@ const LINES: usize = 24;
 const ODD: usize = 2;
 const CAVEATS: usize = 2;
 const FINDING: usize = 4;
-/// Lines of kinds, and of what holds on most nodes.
+/// Lines of what holds on most nodes, and of why no setting is recommended.
 const HALF: usize = 2;
+/// Kinds in the default text.
+const KINDS: usize = 2;
 
 /// How far the fleet is: `16 of 16 nodes, 15 finished, 1 lost`.
 fn header(of: &FleetAnswer) -> String {
@@ -31,7 +34,11 @@ fn header(of: &FleetAnswer) -> String {
         .map(|(state, words)| format!("{} {words}", count(*state)))
         .collect();
     let nodes = counted(u32::try_from(of.nodes.len()).unwrap_or(u32::MAX), "node");
-    let looked = if of.over { String::new() } else { format!("; looked at the first {}", of.looked_at) };
+    let looked = match of.looked_at {
+        _ if of.over => String::new(),
+        looked if looked < FIRST_LOOK => format!("; the first look is at {FIRST_LOOK} nodes"),
+        looked => format!("; looked at the first {looked}"),
+    };
     let title = of.title.as_ref().map(|title| format!("{title}: ")).unwrap_or_default();
     format!("{title}{nodes}, {}{looked}; error rate {}", told.join(", "), percent(of.alpha))
 }
@@ -101,9 +108,33 @@ fn caveats(of: &FleetAnswer) -> Vec<String> {
     all
 }
 
-/// The finding, folded to a few lines.
-fn finding(of: &FleetAnswer, width: usize, most: usize) -> Vec<String> {
-    let mut lines = fold(&format!("{}.", clean(&of.finding)), width, 0);
+/// The kinds of nodes, a line each with what the first metric shows of the setting in which they differ.
+fn kinds(of: &FleetAnswer, width: usize) -> Vec<String> {
+    let Some(kinds) = &of.kinds else { return Vec::new() };
+    let by = if kinds.facts.is_empty() { "no fact that was recorded".to_owned() } else { kinds.facts.join(", ") };
+    let mut lines = vec![cut(&clean(&format!("Kinds of nodes by {by}:")), width)];
+    let place = of.metrics.iter().position(|metric| metric.metric == kinds.metric).unwrap_or(0);
+    for kind in kinds.parts.iter().take(KINDS) {
+        let mut words = format!("  {} ({} nodes)", kind.name, kind.positions.len());
+        if let Some(metric) = of.metrics.get(place) {
+            let settings = kind.metrics.get(place).into_iter().flatten().zip(&metric.settings);
+            let named = settings.filter(|(_, it)| kinds.setting.as_ref().is_none_or(|setting| *setting == it.setting));
+            let told = named.filter_map(|(found, it)| {
+                Some(format!("{} {} {}", it.setting, change(metric, found.change?), word(found.verdict)))
+            });
+            words = format!("{words}: {}", told.collect::<Vec<_>>().join(", "));
+        }
+        lines.push(cut(&clean(&words), width));
+    }
+    if kinds.parts.len() > KINDS {
+        lines.push(format!("  {} more kinds with -v", kinds.parts.len() - KINDS));
+    }
+    lines
+}
+
+/// A sentence in at most so many lines; one that is cut says so.
+fn folded(text: &str, width: usize, most: usize) -> Vec<String> {
+    let mut lines = fold(&clean(text), width, 0);
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {
@@ -119,31 +150,27 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
     if disagreeing(of) {
         middle.push(cut("*: nodes disagree about this effect by more than noise explains", width));
     }
-    let odd = |node: &OddNode| cut(&format!("Odd node {} (p {:.2})", clean(&node.words), node.p), width);
+    let odd = |node: &OddNode| cut(&format!("Odd node {} (p {})", clean(&node.words), chance(node.p)), width);
     middle.extend(of.odd.iter().take(ODD).map(odd));
     if of.odd.len() > ODD {
         middle.push(format!("{} more odd nodes with -v", of.odd.len() - ODD));
     }
-    if let Some(kinds) = &of.kinds {
-        let mut lines = fold(&format!("Kinds: {}", clean(&kinds.words)), width, 0);
-        lines.truncate(HALF);
-        middle.extend(lines);
-    }
+    middle.extend(kinds(of, width));
     let recommended = of.recommended.as_ref().map(|it| it.setting.as_str());
     let told = of.metrics.iter().find_map(|metric| {
         let named = metric.settings.iter().find(|it| recommended.is_none_or(|label| label == it.setting))?;
         Some(format!("{}: {}.", named.setting, named.fleet.holds.as_ref()?.words))
     });
-    middle.extend(told.iter().flat_map(|told| fold(&clean(told), width, 0)).take(HALF));
+    middle.extend(told.iter().flat_map(|told| folded(told, width, HALF)));
     let all = caveats(of);
     middle.extend(all.iter().take(CAVEATS).map(|note| cut(&format!("Caveat: {}", clean(note)), width)));
     if all.len() > CAVEATS {
         middle.push(format!("{} more caveats with -v", all.len() - CAVEATS));
     }
-    let mut last = finding(of, width, FINDING);
+    let mut last = folded(&format!("{}.", of.finding), width, FINDING);
     let commands = commands(of);
     if commands.is_empty() {
-        last.extend(of.not_recommended.iter().map(|why| cut(&format!("{}.", capital(why)), width)));
+        last.extend(of.not_recommended.iter().flat_map(|why| folded(&format!("{}.", capital(why)), width, HALF)));
     } else {
         let label = of.recommended.as_ref().map(|it| clean(&it.setting)).unwrap_or_default();
         last.push(cut(&format!("To use {label}:"), width));
@@ -182,10 +209,13 @@ pub(super) fn render(of: &FleetAnswer, width: usize) -> String {
             lines.extend(told(of, metric, &setting.setting, &setting.fleet, width));
         }
     }
+    let before = lines.len();
     lines.push(String::new());
     lines.extend(of.kinds.iter().flat_map(|kinds| fold(&format!("- {}", clean(&kinds.words)), width, 2)));
     lines.extend(
-        of.odd.iter().flat_map(|odd| fold(&format!("- odd node {} (p {:.4})", clean(&odd.words), odd.p), width, 2)),
+        of.odd
+            .iter()
+            .flat_map(|odd| fold(&format!("- odd node {} (p {})", clean(&odd.words), chance(odd.p)), width, 2)),
     );
     lines.extend(caveats(of).iter().flat_map(|note| fold(&format!("- {}", clean(note)), width, 2)));
     let waiting: Vec<String> =
@@ -196,7 +226,9 @@ pub(super) fn render(of: &FleetAnswer, width: usize) -> String {
     if !of.over {
         lines.extend(fold("- odd nodes and kinds are looked for once all nodes are finished or given up", width, 2));
     }
-    lines.push(String::new());
+    if lines.len() > before + 1 {
+        lines.push(String::new());
+    }
     let commands = commands(of);
     match &of.recommended {
         Some(recommended) => {

@@ -98,8 +98,9 @@ pub(super) fn holds(holds: &Holds, nodes: u32, metric: &str, rules: &Rules) -> S
         None => return format!("not shown to hold on at least 90 % of nodes with {}", counted(nodes, "node")),
     };
     let bell = if holds.if_bell_shaped { ", if effects of nodes are bell-shaped" } else { "" };
-    let share = percent((holds.unseen_share * 100.0).round() / 100.0);
-    format!("{what}{bell}; a kind of node that is up to {share} of the fleet may not be among these {nodes} (5 %)")
+    let digits = if holds.unseen_share < 0.01 { 1e3 } else { 1e2 };
+    let share = percent((holds.unseen_share * digits).round() / digits);
+    format!("{what}{bell}; kinds of up to {share} of the nodes may be unseen")
 }
 
 /// With kinds it holds only if it holds in each of them.
@@ -144,6 +145,12 @@ pub(super) fn notes(gathered: &Gathered, metrics: &[MetricAnswer], kinds: Option
         notes.push("no node has two blocks: how far nodes differ cannot be separated from noise".into());
     }
     notes
+}
+
+/// A chance in words: `0.012`, `below 0.0001`.
+pub(super) fn chance(p: f64) -> String {
+    const LEAST: f64 = 1e-4;
+    if p < LEAST { format!("below {LEAST}") } else { format_number((p * 1e4).round() / 1e4) }
 }
 
 /// Some of many names.
