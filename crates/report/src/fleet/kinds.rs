@@ -62,7 +62,7 @@ pub(super) fn find(gathered: &Gathered, whole: &[Judged]) -> Option<Found> {
         return None;
     }
     let all = all_values(gathered, whole);
-    by_facts(gathered, &all).or_else(|| all.iter().filter_map(|values| by_values(values)).next())
+    by_facts(gathered, &all).or_else(|| all.iter().find_map(by_values))
 }
 
 fn by_facts(gathered: &Gathered, all: &[Values]) -> Option<Found> {

@@ -150,7 +150,7 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
     if disagreeing(of) {
         middle.push(cut("*: nodes disagree about this effect by more than noise explains", width));
     }
-    let odd = |node: &OddNode| cut(&format!("Odd node {} (p {})", clean(&node.words), chance(node.p)), width);
+    let odd = |node: &OddNode| cut(&format!("Odd node {}", clean(&node.words)), width);
     middle.extend(of.odd.iter().take(ODD).map(odd));
     if of.odd.len() > ODD {
         middle.push(format!("{} more odd nodes with -v", of.odd.len() - ODD));

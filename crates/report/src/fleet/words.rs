@@ -99,7 +99,7 @@ pub(super) fn holds(holds: &Holds, nodes: u32, metric: &str, rules: &Rules) -> S
     };
     let bell = if holds.if_bell_shaped { ", if effects of nodes are bell-shaped" } else { "" };
     let digits = if holds.unseen_share < 0.01 { 1e3 } else { 1e2 };
-    let share = percent((holds.unseen_share * digits).round() / digits);
+    let share = percent(((holds.unseen_share * digits).round() / digits).max(1e-3));
     format!("{what}{bell}; kinds of up to {share} of the nodes may be unseen")
 }
 
@@ -136,7 +136,7 @@ pub(super) fn notes(gathered: &Gathered, metrics: &[MetricAnswer], kinds: Option
         ));
     }
     if kinds.is_some() {
-        notes.push("the mean over all nodes depends on the mixture of kinds: use the answer of each kind".into());
+        notes.push("the mean over all nodes depends on the mixture of kinds".into());
     }
     let no_noise = |metric: &MetricAnswer| {
         metric.settings.iter().any(|setting| setting.fleet.nodes > 1 && setting.fleet.spread.is_none())
