@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_record::{Better, CloseReason, Event, ExperimentHeader, FleetTask, PlannedTrial, Started, Verdict};
-use powerband_report::fleet::{Fleet, FleetAnswer, FleetError, NodeState, OddIn, answer};
+use powerband_report::fleet::{Fleet, FleetAnswer, FleetError, NodeState, OddIn, OddNode, answer};
 use powerband_report::picture::fleet_pictures;
 use powerband_stats::fleet::simulated::{Fleet as Formula, Node};
 
@@ -284,6 +284,21 @@ fn many_settings_and_long_names_fit_a_terminal() {
     }
     let found = answer(&nodes, &over()).unwrap();
     fits(&found);
+}
+
+/// 64 nodes whose effects are half a percent apart, one of them reversed: it is named, and hardly ever another.
+#[test]
+fn of_twenty_fleets_the_reversed_node_is_named_in_nineteen() {
+    let formula = Formula { nodes: 64, blocks: (8, 8), settings: 2, shifted: (1, -0.06), effect: 0.03, ..good() };
+    let (mut named, mut others) = (0, 0);
+    for seed in 0..20 {
+        let found = answer(&fleet(&formula, 100 + seed), &over()).unwrap();
+        let of_first = |odd: &OddNode| odd.position == 0 && odd.odd_in == OddIn::Effect;
+        named += u32::from(found.odd.iter().any(of_first));
+        others += u32::from(found.odd.iter().any(|odd| odd.position != 0));
+        assert_eq!(found.metrics[0].settings[0].fleet.verdict, Verdict::Better);
+    }
+    assert!(named >= 19 && others <= 1, "{named} {others}");
 }
 
 /// Ten thousand nodes in one report, which must stay a matter of seconds.

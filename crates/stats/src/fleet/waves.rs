@@ -102,13 +102,13 @@ pub fn look(ended: &[bool], settings: &[Vec<Option<NodeEffect>>], rules: &Rules,
         look.positions = end;
         for (standing, measured) in look.settings.iter_mut().zip(settings) {
             let effects = Effects::new(measured.iter().take(end as usize).flatten().copied().collect());
-            update(standing, &effects, rules, spending);
+            update(standing, &effects, settings.len(), rules, spending);
         }
         claim(&mut look.settings, rules, spending);
     }
     let different = look.settings.iter().filter(|setting| setting.claim.is_difference()).count();
     for setting in &mut look.settings {
-        finish(setting, settings.len() - different, rules, spending);
+        finish(setting, (settings.len(), different), rules, spending);
     }
     look
 }
@@ -118,12 +118,13 @@ fn counted_nodes(setting: &Standing) -> Option<(Mean, u32)> {
     setting.mean.filter(|mean| mean.nodes >= FIRST_LOOK).map(|mean| (mean, mean.nodes))
 }
 
-/// Takes in the nodes of one more wave, and claims what is claimed of 90 % of nodes.
-fn update(setting: &mut Standing, effects: &Effects, rules: &Rules, spending: &Spending) {
+/// Takes in the nodes of one more wave for one of `settings` settings, and claims what is claimed of 90 % of nodes.
+fn update(setting: &mut Standing, effects: &Effects, settings: usize, rules: &Rules, spending: &Spending) {
     setting.mean = mean(effects);
     let Some((mean, nodes)) = counted_nodes(setting) else { return };
-    let level = spending.nominal(rules.spend, rules.same_level(1), FIRST_LOOK, nodes);
-    setting.same_level = level;
+    let nominal = |alpha: f64| spending.nominal(rules.spend, alpha, FIRST_LOOK, nodes);
+    setting.same_level = nominal(rules.same_level(settings));
+    let level = nominal(rules.same_level(1));
     setting.bounds = holds(effects, &mean, HOLDS_FACTOR * level);
     let Some(bounds) = setting.bounds else { return };
     let margin = rules.margin_on_scale();
@@ -151,8 +152,7 @@ fn claim(settings: &mut [Standing], rules: &Rules, spending: &Spending) {
         let best = open
             .filter_map(|setting| Some((ratio(setting)?, setting)))
             .min_by(|(one, _), (other, _)| one.total_cmp(other));
-        let Some((ratio, setting)) = best.filter(|(ratio, _)| *ratio <= 1.0) else { break };
-        debug_assert!(ratio <= 1.0);
+        let Some((_, setting)) = best.filter(|(ratio, _)| *ratio <= 1.0) else { break };
         let Some((mean, nodes)) = counted_nodes(setting) else { break };
         setting.claim = if mean.effect > 0.0 { Claim::Higher } else { Claim::Lower };
         setting.claimed_at = Some(nodes);
@@ -167,10 +167,10 @@ fn claim(settings: &mut [Standing], rules: &Rules, spending: &Spending) {
     }
 }
 
-/// Level and prediction after the latest look, `sharing` settings sharing the error rate.
-fn finish(setting: &mut Standing, sharing: usize, rules: &Rules, spending: &Spending) {
+/// Level and prediction after the latest look, of so many settings, so many of which are claimed to differ.
+fn finish(setting: &mut Standing, (settings, different): (usize, usize), rules: &Rules, spending: &Spending) {
     let Some((mean, nodes)) = counted_nodes(setting) else { return };
-    let difference = rules.difference_level(sharing);
+    let difference = rules.difference_level(settings - different);
     setting.level = spending.nominal(rules.spend, difference, FIRST_LOOK, nodes);
     if !setting.claim.is_open() {
         return;
@@ -186,7 +186,7 @@ fn finish(setting: &mut Standing, sharing: usize, rules: &Rules, spending: &Spen
         resolution: 0.0,
     };
     let margin = rules.margin_on_scale();
-    let same = rules.same_level(1);
+    let same = rules.same_level(settings);
     setting.predicted =
         predict(&contrast, &Course { spending, spend: rules.spend, first: FIRST_LOOK, difference, same, margin });
 }
