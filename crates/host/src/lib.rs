@@ -13,6 +13,7 @@
 //! One with nothing but a shell is a [`ShellMachine`].
 //! A [`RecordedMachine`] is a folder that a [`Recording`] of some machine was written to: it answers what that one read.
 //! A `HostWorld` stays on the thread that made it: the kernel ends its loads with that thread (PR_SET_PDEATHSIG).
+mod access;
 mod account;
 mod actions;
 mod agent;
@@ -62,8 +63,12 @@ mod watching;
 mod world;
 mod writers;
 
-pub use account::CallerError;
-pub use agent::{Agent, AgentError, Opened, Parting};
+pub use access::{
+    AccessMachine, Listener, ListenerError, Peer, PeerRefused, SERVICE_SOCKET, TrustError, allowed, service_socket,
+    trusted_place, trusted_text,
+};
+pub use account::{CallerError, gid_of, uid_of};
+pub use agent::{Agent, AgentError, Answers, Opened, Parting};
 pub use caller::{Caller, command_uid, end_with_sudo, own_uid, with_rights_for};
 pub use carried::Carried;
 pub use confirmation::{ConfirmError, Confirmation, confirm};
