@@ -30,8 +30,14 @@ pub(crate) use self::way::Way;
 pub const SERVICE_SOCKET: &str = "/run/powerband/service.sock";
 /// Names another socket, or `off`.
 const VARIABLE: &str = "POWERBAND_SERVICE";
-/// Entries of the service's ledger have numbers from here on in ours.
+/// Entries of a service's ledger have numbers from here on in ours.
 const THEIRS: u64 = 1 << 48;
+
+/// Whether an entry is one of a service's ledger.
+pub(crate) fn is_theirs(entry: EntryId) -> bool {
+    entry.0 >= THEIRS
+}
+
 /// How long it may take to answer, ns.
 const ANSWER_NS: u64 = 20_000_000_000;
 
@@ -156,7 +162,7 @@ impl Setter for AccessMachine {
     }
 
     fn holds(&self, entry: EntryId) -> bool {
-        entry.0 >= THEIRS
+        is_theirs(entry)
     }
 }
 
@@ -200,8 +206,7 @@ impl Change for AccessMachine {
     }
 
     fn rewrite(&mut self, entry: EntryId, text: &str) -> Result<Acted, LedgerError> {
-        let (machine, entry) = self.of(entry)?;
-        machine.rewrite(entry, text)
+        if self.holds(entry) { Err(LedgerError::OnlyHeld) } else { self.local.rewrite(entry, text) }
     }
 
     fn undo(&mut self, entry: EntryId, force: bool) -> Result<Undone, LedgerError> {
@@ -210,10 +215,10 @@ impl Change for AccessMachine {
     }
 
     fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError> {
-        match entries.iter().find(|&&entry| self.holds(entry)) {
-            Some(entry) => Err(LedgerError::NotHeld { place: "the access service".into(), entry: entry.0 - THEIRS }),
-            None => self.local.keep(entries),
+        if entries.iter().any(|&entry| self.holds(entry)) {
+            return Err(LedgerError::OnlyHeld);
         }
+        self.local.keep(entries)
     }
 
     fn open_entries(&self) -> Vec<OpenEntry> {

@@ -143,6 +143,12 @@ pub fn gid_of(name: &str) -> Option<u32> {
     number_of(&This, "group", name)
 }
 
+/// The groups a login of a user has; none for a number that nobody has.
+#[must_use]
+pub fn groups_of(uid: u32) -> Vec<u32> {
+    user(&This, uid, None).map(|user| user.groups.into_iter().chain([user.gid]).collect()).unwrap_or_default()
+}
+
 /// The third field of the line of `name` in a database of names.
 fn number_of(system: &dyn System, database: &str, name: &str) -> Option<u32> {
     let lines = match system.ask(&["getent", database, "--", name]) {

@@ -148,6 +148,7 @@ impl Agent {
             peer_address,
             folder: opened.folder.clone(),
             held: opened.held.clone(),
+            sets: opened.world.machine(Side::Near).is_some_and(|machine| machine.setter().is_some()),
         };
         let mut said = self.say(&FromAgent::Welcome(Box::new(welcome)), until_ns);
         loop {
@@ -215,7 +216,9 @@ impl Agent {
                     Value::Null
                 }
                 call => match world.machine(Side::Near) {
-                    Some(machine) => answers(machine, call).ok_or_else(|| nonsense("a call that is not answered here"))?,
+                    Some(machine) => {
+                        answers(machine, call).ok_or_else(|| nonsense("a call that is not answered here"))?
+                    }
                     None => Value::Null,
                 },
             };
@@ -265,8 +268,9 @@ fn answer(machine: &mut dyn Machine, call: Call) -> Option<Value> {
         Call::Unguarded => value(machine.unguarded()),
         Call::LeftBehind(end) => value(machine.left_behind(end)),
         Call::Lease(_) => Value::Null,
-        // Who has an agent makes each change itself.
-        Call::Set(_) | Call::Allowed => return None,
+        Call::Needs(action) => value(machine.setter().is_some_and(|setter| setter.is_needed(&action))),
+        Call::Set(asked) => value(machine.setter()?.set(&asked)),
+        Call::Allowed => return None,
     })
 }
 

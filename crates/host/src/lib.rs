@@ -67,7 +67,7 @@ pub use access::{
     AccessMachine, Listener, ListenerError, Peer, PeerRefused, SERVICE_SOCKET, TrustError, allowed, service_socket,
     trusted_place, trusted_text,
 };
-pub use account::{CallerError, gid_of, uid_of};
+pub use account::{CallerError, gid_of, groups_of, uid_of};
 pub use agent::{Agent, AgentError, Answers, Opened, Parting};
 pub use caller::{Caller, command_uid, end_with_sudo, own_uid, with_rights_for};
 pub use carried::Carried;
@@ -120,6 +120,17 @@ fn io_errno(error: &std::io::Error) -> Errno {
 fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// The clock of every deadline here, ns.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    now_ns()
+}
+
+/// Waits for nothing in particular, for a client that asks too often.
+pub fn pause_ns(for_ns: u64) {
+    pause_until(now_ns() + for_ns);
 }
 
 /// How long from now until `at_ns`, for poll(2).

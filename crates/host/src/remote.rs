@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 
 use powerband_machine::wire::{
-    Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Welcome, first_message, message,
+    Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Refusal, Welcome, first_message, message,
 };
 use powerband_machine::{
-    Acted, Change, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind,
-    Look, Machine, OpenEntry, ProcessId, Run, SpawnError, Turn, Undone, Unwatched, Watch, Written,
+    Acted, Action, Asked, Change, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange,
+    LedgerError, LeftBehind, Look, Machine, OpenEntry, ProcessId, Run, Setter, SpawnError, Turn, Undone, Unwatched,
+    Watch, Written,
 };
 use powerband_record::{ErrorClass, Hint};
 use rustix::event::{PollFd, PollFlags};
@@ -418,6 +419,25 @@ impl Change for RemoteMachine {
 
     fn unguarded(&self) -> Option<String> {
         self.call(Call::Unguarded).flatten()
+    }
+
+    fn setter(&mut self) -> Option<&mut dyn Setter> {
+        if self.welcome.sets { Some(self) } else { None }
+    }
+}
+
+impl Setter for RemoteMachine {
+    fn is_needed(&self, action: &Action) -> bool {
+        self.call(Call::Needs(Box::new(action.clone()))).unwrap_or(false)
+    }
+
+    fn set(&mut self, asked: &Asked) -> Result<serde_json::Value, Refusal> {
+        let lost = || Refusal { class: ErrorClass::Aborted, why: format!("{} is lost", self.identity.name) };
+        self.call(Call::Set(Box::new(asked.clone()))).ok_or_else(lost)?
+    }
+
+    fn holds(&self, entry: EntryId) -> bool {
+        crate::access::is_theirs(entry)
     }
 }
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Asked, EntryId, Finished, Handle, Identity, Job, ProcessId, Turn};
+use crate::{Action, Asked, EntryId, Finished, Handle, Identity, Job, ProcessId, Turn};
 
 /// Version of everything in this file. Any change of a shape is another version, and other versions are refused.
 pub const WIRE_VERSION: u32 = 9;
@@ -85,6 +85,9 @@ pub struct Welcome {
     pub folder: String,
     /// Who holds the machine, as a sentence about a process there, when it is not this agent.
     pub held: Option<String>,
+    /// Whether an access service sets there what the agent's user may not.
+    #[serde(default)]
+    pub sets: bool,
 }
 
 /// The agent's only word, when it does not go along.
@@ -166,7 +169,9 @@ pub enum Call {
     LeftBehind(bool),
     /// From now on the agent gives up when it hears nothing for this long, ns: nothing.
     Lease(u64),
-    /// `set` of a [`crate::Setter`], asked of an access service alone: `Result<Value, Refusal>`.
+    /// `is_needed` of a [`crate::Setter`]: `bool`.
+    Needs(Box<Action>),
+    /// `set` of a [`crate::Setter`]: `Result<Value, Refusal>`.
     Set(Box<Asked>),
     /// What an access service lets us set, a line each: `Vec<String>`.
     Allowed,

@@ -66,8 +66,10 @@ impl Listener {
     /// # Errors
     /// [`ListenerError`].
     pub fn at(path: &Path, arguments: Vec<String>) -> Result<Listener, ListenerError> {
-        let unusable =
-            |error: &std::io::Error| ListenerError::Unusable { place: path.display().to_string(), errno: io_errno(error) };
+        let unusable = |error: &std::io::Error| ListenerError::Unusable {
+            place: path.display().to_string(),
+            errno: io_errno(error),
+        };
         if let Some(folder) = path.parent() {
             // One that is there is looked at below.
             let _ = std::fs::DirBuilder::new().mode(0o755).create(folder);
@@ -82,8 +84,8 @@ impl Listener {
         socket.set_nonblocking(true).map_err(|error| unusable(&error))?;
         // Anybody may connect; what they may set is the policy's to say.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(|error| unusable(&error))?;
-        let stops = StopPipes::new()
-            .map_err(|errno| ListenerError::Unusable { place: path.display().to_string(), errno })?;
+        let stops =
+            StopPipes::new().map_err(|errno| ListenerError::Unusable { place: path.display().to_string(), errno })?;
         let program = PathBuf::from("/proc/self/exe");
         Ok(Listener { socket, path: path.into(), stops, sessions: Vec::new(), program, arguments })
     }

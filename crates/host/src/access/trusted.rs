@@ -65,7 +65,10 @@ pub fn trusted_place(path: &Path) -> Result<(), TrustError> {
             let real =
                 real.map_err(|error| TrustError::Unreadable { place: place(above), errno: crate::io_errno(&error) })?;
             if found.uid() != 0 {
-                return Err(TrustError::NotRoots { place: place(above), why: format!("belongs to the user {}", found.uid()) });
+                return Err(TrustError::NotRoots {
+                    place: place(above),
+                    why: format!("belongs to the user {}", found.uid()),
+                });
             }
             trusted_place(&real)?;
         } else if let Some(why) = crate::caller::distrusted(found.uid(), found.gid(), found.mode()) {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::document::{Document, VERSION};
-use crate::verb::{capture, check, confirm, doctor, get, guard, info, keep, knobs, set, sim, undo, why};
+use crate::verb::{capture, check, confirm, doctor, get, guard, info, keep, knobs, service, set, sim, undo, why};
 
 /// Makes the schemas anew instead of comparing them.
 const WRITE: &str = "POWERBAND_WRITE_DOCS";
@@ -38,6 +38,7 @@ fn all() -> Vec<(&'static str, Value)> {
         of::<keep::Kept>(),
         of::<check::Compared>(),
         of::<powerband_session::Decided>(),
+        of::<service::Allowed>(),
         of::<sim::Machines>(),
         of::<sim::OneMachine>(),
         of::<Planned<'_>>(),

@@ -34,6 +34,7 @@ const VERBS: [&str; 31] = [
     "export",
     "replicate",
     "sim",
+    "service",
     "agent",
     "completions",
     "man",
