@@ -34,7 +34,7 @@ const CHANGE_NS: u64 = 20_000_000;
 /// [`RigError`]: there is no client, or something could not be restored.
 pub fn serve_client(policy: &Path, notes: &mut dyn Notes, log: &mut dyn FnMut(&str)) -> Result<(), RigError> {
     let peer = Peer::at_stdin().map_err(super::AccessError::from)?;
-    let agent = Agent::at_socket(LONGEST_FRAME)?;
+    let mut agent = Agent::at_socket(LONGEST_FRAME)?;
     let granted = policy_of(policy).map(|policy| policy.granted(peer.uid, &peer.groups));
     let opened = granted.map_err(RigError::from).and_then(|granted| Ok((granted, open(agent.hello(), &peer, notes)?)));
     let (granted, (lock, mut opened)) = match opened {
@@ -65,6 +65,8 @@ pub fn serve_client(policy: &Path, notes: &mut dyn Notes, log: &mut dyn FnMut(&s
     if let Some(lock) = lock {
         remove_unused_folder(lock);
     }
+    // Only now: a client that waits for our end finds everything restored, and the machine free.
+    drop(agent);
     restored
 }
 
