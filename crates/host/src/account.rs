@@ -131,6 +131,37 @@ fn account(system: &dyn System, uid: u32, gid: Option<u32>) -> Result<(User, u32
     found.ok_or(CallerError::Unknown { uid })
 }
 
+/// The number of a user, by name.
+#[must_use]
+pub fn uid_of(name: &str) -> Option<u32> {
+    number_of(&This, "passwd", name)
+}
+
+/// The number of a group, by name.
+#[must_use]
+pub fn gid_of(name: &str) -> Option<u32> {
+    number_of(&This, "group", name)
+}
+
+/// The groups a login of a user has; none for a number that nobody has.
+#[must_use]
+pub fn groups_of(uid: u32) -> Vec<u32> {
+    user(&This, uid, None).map(|user| user.groups.into_iter().chain([user.gid]).collect()).unwrap_or_default()
+}
+
+/// The third field of the line of `name` in a database of names.
+fn number_of(system: &dyn System, database: &str, name: &str) -> Option<u32> {
+    let lines = match system.ask(&["getent", database, "--", name]) {
+        Err(Refusal { errno: Errno::ENOENT, .. }) => system.read(&format!("/etc/{database}")).ok()?,
+        answer => answer.ok()?,
+    };
+    let number = |line: &str| {
+        let mut fields = line.split(':');
+        if fields.next() == Some(name) { fields.nth(1)?.parse().ok() } else { None }
+    };
+    lines.lines().find_map(number)
+}
+
 /// The groups a login of `name` would have.
 fn groups(system: &dyn System, name: &str, own_gid: u32) -> Result<Vec<u32>, CallerError> {
     let unanswered = |why: String| CallerError::Unanswered { who: format!("the groups of {name}"), why };

@@ -76,7 +76,12 @@ pub struct Agent {
     ear: Ear,
     mouth: Mouth,
     hello: Hello,
+    /// Number of the last call: they rise, so that none is done twice.
+    last: u64,
 }
+
+/// How calls are answered; `None` for one that nobody may make.
+pub type Answers<'a> = dyn FnMut(&mut dyn Machine, Call) -> Option<Value> + 'a;
 
 impl Agent {
     /// Takes standard input and output, so that nothing this process starts can reach them, and waits for an owner.
@@ -85,15 +90,23 @@ impl Agent {
     /// [`AgentError`].
     pub fn at_stdio() -> Result<Agent, AgentError> {
         let (input, output) = take_streams().map_err(|error| AgentError::NoStreams(crate::errno(error)))?;
-        Agent::at(input, output)
+        Agent::at(Ear::new(input), Mouth::new(output))
     }
 
-    fn at(input: OwnedFd, output: OwnedFd) -> Result<Agent, AgentError> {
-        let (mut ear, mouth) = (Ear::new(input), Mouth::new(output));
+    /// The same at a socket that is standard input and output, for somebody who has nothing longer than `bytes` to say.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn at_socket(bytes: usize) -> Result<Agent, AgentError> {
+        let (input, output) = take_streams().map_err(|error| AgentError::NoStreams(crate::errno(error)))?;
+        Agent::at(Ear::no_longer_than(input, bytes), Mouth::new(output))
+    }
+
+    fn at(mut ear: Ear, mouth: Mouth) -> Result<Agent, AgentError> {
         let until_ns = crate::now_ns() + FIRST_WORD_NS;
         let first = ear.hear(until_ns).map_err(|silence| AgentError::NoOwner(silence.to_string()))?;
         match first_message(&first) {
-            Ok(FromOwner::Hello(hello)) => Ok(Agent { ear, mouth, hello }),
+            Ok(FromOwner::Hello(hello)) => Ok(Agent { ear, mouth, hello, last: 0 }),
             told => {
                 let why = told.err().map_or_else(|| "the first word is no hello".into(), |error| error.to_string());
                 let refusal = Refusal { class: ErrorClass::Aborted, why: why.clone() };
@@ -117,6 +130,11 @@ impl Agent {
 
     /// Serves until the owner is gone. Loads and what is held are left to the caller.
     pub fn serve(mut self, opened: &mut Opened, powerband: &str) -> Parting {
+        self.serve_with(opened, powerband, &mut answer)
+    }
+
+    /// The same with other answers than the machine's own. The other end sees the connection's end when this agent is dropped.
+    pub fn serve_with(&mut self, opened: &mut Opened, powerband: &str, answers: &mut Answers<'_>) -> Parting {
         let Some(identity) = opened.world.machine(Side::Near).map(|machine| machine.identity().clone()) else {
             return Parting::Ended;
         };
@@ -130,6 +148,7 @@ impl Agent {
             peer_address,
             folder: opened.folder.clone(),
             held: opened.held.clone(),
+            sets: opened.world.machine(Side::Near).is_some_and(|machine| machine.setter().is_some()),
         };
         let mut said = self.say(&FromAgent::Welcome(Box::new(welcome)), until_ns);
         loop {
@@ -144,7 +163,7 @@ impl Agent {
                 Heard::Input => self.ear.listen(),
             };
             // Calls are also heard while something is said, and are not to be waited for then.
-            said = came.and_then(|()| self.take_calls(&mut opened.world, &mut lease_ns));
+            said = came.and_then(|()| self.take_calls(&mut opened.world, &mut lease_ns, answers));
             if let Err(Silence::Wire(error)) = &said {
                 return Parting::Nonsense(error.to_string());
             }
@@ -174,11 +193,20 @@ impl Agent {
     }
 
     /// Does what has come, in order.
-    fn take_calls(&mut self, world: &mut HostWorld, lease_ns: &mut u64) -> Result<(), Silence> {
+    fn take_calls(
+        &mut self,
+        world: &mut HostWorld,
+        lease_ns: &mut u64,
+        answers: &mut Answers<'_>,
+    ) -> Result<(), Silence> {
         while let Some(json) = self.ear.heard()? {
             let FromOwner::Call(number, call) = message(&json)? else {
                 return Err(nonsense("a second hello"));
             };
+            if number <= self.last {
+                return Err(nonsense("a call that was made before"));
+            }
+            self.last = number;
             if call.turns() && self.hello.purpose.only_looks() {
                 return Err(nonsense("a call that turns, by somebody who said to be looking"));
             }
@@ -188,7 +216,9 @@ impl Agent {
                     Value::Null
                 }
                 call => match world.machine(Side::Near) {
-                    Some(machine) => answer(machine, call),
+                    Some(machine) => {
+                        answers(machine, call).ok_or_else(|| nonsense("a call that is not answered here"))?
+                    }
                     None => Value::Null,
                 },
             };
@@ -203,8 +233,8 @@ fn nonsense(what: &str) -> Silence {
 }
 
 /// Does one call and answers as the machine did.
-fn answer(machine: &mut dyn Machine, call: Call) -> Value {
-    match call {
+fn answer(machine: &mut dyn Machine, call: Call) -> Option<Value> {
+    Some(match call {
         Call::List(folder) => value(machine.list(&folder)),
         Call::Read(path) => value(machine.read(&path)),
         Call::Open(path) => value(machine.open(&path)),
@@ -238,7 +268,10 @@ fn answer(machine: &mut dyn Machine, call: Call) -> Value {
         Call::Unguarded => value(machine.unguarded()),
         Call::LeftBehind(end) => value(machine.left_behind(end)),
         Call::Lease(_) => Value::Null,
-    }
+        Call::Needs(action) => value(machine.setter().is_some_and(|setter| setter.is_needed(&action))),
+        Call::Set(asked) => value(machine.setter()?.set(&asked)),
+        Call::Allowed => return None,
+    })
 }
 
 /// Nothing that a machine answers cannot be written as JSON; if it could not, the owner finds nonsense.

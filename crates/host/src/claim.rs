@@ -42,7 +42,7 @@ pub(crate) fn claim(name: &str) -> Claimed {
 fn owner_of(address: &SocketAddr) -> Claimed {
     // One that lets go just now refuses; whoever asks again has it.
     let Ok(stream) = UnixStream::connect_addr(address) else { return Claimed::Theirs { pid: 0 } };
-    let Ok((pid, uid)) = crate::raw::peer_of(stream.as_fd()) else { return Claimed::Unknown };
+    let Ok((pid, uid, _)) = crate::raw::peer_of(stream.as_fd()) else { return Claimed::Unknown };
     let own = rustix::process::geteuid().as_raw();
     let may_have_it = uid == 0 || uid == own || crate::Caller::of_sudo().is_some_and(|caller| caller.uid() == uid);
     if may_have_it { Claimed::Theirs { pid } } else { Claimed::Unknown }

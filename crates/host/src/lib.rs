@@ -13,6 +13,7 @@
 //! One with nothing but a shell is a [`ShellMachine`].
 //! A [`RecordedMachine`] is a folder that a [`Recording`] of some machine was written to: it answers what that one read.
 //! A `HostWorld` stays on the thread that made it: the kernel ends its loads with that thread (PR_SET_PDEATHSIG).
+mod access;
 mod account;
 mod actions;
 mod agent;
@@ -62,8 +63,12 @@ mod watching;
 mod world;
 mod writers;
 
-pub use account::CallerError;
-pub use agent::{Agent, AgentError, Opened, Parting};
+pub use access::{
+    AccessMachine, Listener, ListenerError, Peer, PeerRefused, SERVICE_SOCKET, TrustError, allowed, service_socket,
+    trusted_place, trusted_text,
+};
+pub use account::{CallerError, gid_of, groups_of, uid_of};
+pub use agent::{Agent, AgentError, Answers, Opened, Parting};
 pub use caller::{Caller, command_uid, end_with_sudo, own_uid, with_rights_for};
 pub use carried::Carried;
 pub use confirmation::{ConfirmError, Confirmation, confirm};
@@ -115,6 +120,17 @@ fn io_errno(error: &std::io::Error) -> Errno {
 fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// The clock of every deadline here, ns.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    now_ns()
+}
+
+/// Waits for nothing in particular, for a client that asks too often.
+pub fn pause_ns(for_ns: u64) {
+    pause_until(now_ns() + for_ns);
 }
 
 /// How long from now until `at_ns`, for poll(2).

@@ -203,9 +203,9 @@ pub(crate) fn end_with_us(command: &mut std::process::Command) {
     unsafe { command.pre_exec(order) };
 }
 
-/// Process and user at the other end of a Unix socket; the process is 0 when it is in a namespace that we do not see.
+/// Process, user and group at the other end of a Unix socket; the process is 0 when it is in a namespace that we do not see.
 #[expect(unsafe_code, reason = "rustix's form has no place for a process 0")]
-pub(crate) fn peer_of(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
+pub(crate) fn peer_of(socket: BorrowedFd<'_>) -> io::Result<(u32, u32, u32)> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
     // SAFETY: pointer and length describe one live structure of numbers, which the kernel fills in.
@@ -213,7 +213,28 @@ pub(crate) fn peer_of(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
         let into = (&raw mut peer).cast();
         libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, into, &raw mut length)
     };
-    if answer == 0 { Ok((u32::try_from(peer.pid).unwrap_or(0), peer.uid)) } else { Err(io::Error::last_os_error()) }
+    if answer == 0 {
+        Ok((u32::try_from(peer.pid).unwrap_or(0), peer.uid, peer.gid))
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The further groups of the process at the other end of a Unix socket, as they were when it connected.
+#[expect(unsafe_code, reason = "rustix has no SO_PEERGROUPS")]
+pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
+    let mut groups: Vec<libc::gid_t> = vec![0; 65_536];
+    let mut length = libc::socklen_t::try_from(size_of_val(groups.as_slice())).unwrap_or(0);
+    // SAFETY: pointer and length describe one live array of numbers, which the kernel fills in from its beginning.
+    let answer = unsafe {
+        let into = groups.as_mut_ptr().cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERGROUPS, into, &raw mut length)
+    };
+    if answer != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    groups.truncate(length as usize / size_of::<libc::gid_t>());
+    Ok(groups)
 }
 
 /// Lets a netlink socket's refusals carry words.

@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 
 use powerband_machine::wire::{
-    Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Welcome, first_message, message,
+    Call, FromAgent, FromOwner, Hello, IDLE_SILENCE_NS, LEASE_MARGIN_NS, Refusal, Welcome, first_message, message,
 };
 use powerband_machine::{
-    Acted, Change, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange, LedgerError, LeftBehind,
-    Look, Machine, OpenEntry, ProcessId, Run, SpawnError, Turn, Undone, Unwatched, Watch, Written,
+    Acted, Action, Asked, Change, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job, LastChange,
+    LedgerError, LeftBehind, Look, Machine, OpenEntry, ProcessId, Run, Setter, SpawnError, Turn, Undone, Unwatched,
+    Watch, Written,
 };
 use powerband_record::{ErrorClass, Hint};
 use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::leading::Leading;
+use crate::access::Way;
 use crate::member::{Member, News};
 use crate::talk::{Ear, Mouth, Silence, Stoppable};
 
@@ -114,7 +115,7 @@ pub struct RemoteMachine {
 /// The connection; once lost it stays so.
 #[derive(Debug)]
 struct Link {
-    leading: Leading,
+    way: Way,
     mouth: Option<Mouth>,
     ear: Ear,
     last: u64,
@@ -140,17 +141,26 @@ impl RemoteMachine {
     /// [`RemoteError`].
     pub fn connect(name: &str, words: &[String], hello: Hello, answer_ns: u64) -> Result<RemoteMachine, RemoteError> {
         let _stoppable = Stoppable::begin();
-        let unreachable = |why: String| RemoteError::Unreachable {
-            name: name.into(),
-            why,
-            by_hand: format!("{} < /dev/null", words.join(" ")),
-        };
+        let unreachable = |why: String| RemoteError::Unreachable { name: name.into(), why, by_hand: String::new() };
         let (program, arguments) = words.split_first().ok_or_else(|| unreachable("there is no command".into()))?;
-        let mut link = Link::start(program, arguments, answer_ns).map_err(RemoteError::not_started(name, program))?;
+        let led = Way::lead(program, arguments).map_err(RemoteError::not_started(name, program))?;
+        Self::introduced(name, &format!("{} < /dev/null", words.join(" ")), led, hello, answer_ns)
+    }
+
+    /// Introduces us to who is at the end of a way; `by_hand` is a command that shows what is wrong with it.
+    pub(crate) fn introduced(
+        name: &str,
+        by_hand: &str,
+        (way, input, output): (Way, OwnedFd, OwnedFd),
+        hello: Hello,
+        answer_ns: u64,
+    ) -> Result<RemoteMachine, RemoteError> {
+        let unreachable = |why: String| RemoteError::Unreachable { name: name.into(), why, by_hand: by_hand.into() };
+        let mut link = Link::new(way, input, output, answer_ns);
         let introduced = link.introduce(hello);
         if !matches!(introduced, Ok(FromAgent::Welcome(_) | FromAgent::Refused(_)) | Err(Silence::Ended)) {
             // No agent is there that would have anything to restore.
-            link.leading.end();
+            link.way.end();
         }
         match introduced {
             Ok(FromAgent::Welcome(welcome)) => {
@@ -167,12 +177,12 @@ impl RemoteMachine {
             Err(Silence::TooLate) => Err(RemoteError::Silent {
                 name: name.into(),
                 within: powerband_record::format_duration(answer_ns),
-                by_hand: format!("{} < /dev/null", words.join(" ")),
+                by_hand: by_hand.into(),
             }),
             Err(Silence::Stopped) => Err(RemoteError::Stopped { name: name.into() }),
             Err(Silence::Ended) => {
                 link.mouth = None;
-                Err(unreachable(link.leading.ending("it ended before it said anything")))
+                Err(unreachable(link.way.ending("it ended before it said anything")))
             }
             Err(silence) => Err(unreachable(silence.to_string())),
         }
@@ -192,7 +202,7 @@ impl RemoteMachine {
     }
 
     /// A call whose answer is waited for; `None` when the machine is lost, before or with it.
-    fn call<T: DeserializeOwned>(&self, call: Call) -> Option<T> {
+    pub(crate) fn call<T: DeserializeOwned>(&self, call: Call) -> Option<T> {
         let mut link = self.link.borrow_mut();
         if link.lost.is_some() {
             return None;
@@ -225,10 +235,9 @@ fn not_an_answer(error: serde_json::Error) -> Silence {
 }
 
 impl Link {
-    fn start(program: &str, arguments: &[String], answer_ns: u64) -> Result<Link, Errno> {
-        let (leading, input, output) = Leading::start(program, arguments)?;
-        Ok(Link {
-            leading,
+    fn new(way: Way, input: OwnedFd, output: OwnedFd, answer_ns: u64) -> Link {
+        Link {
+            way,
             mouth: Some(Mouth::new(input)),
             ear: Ear::new(output),
             answer_ns,
@@ -238,7 +247,7 @@ impl Link {
             silent_ns: IDLE_SILENCE_NS,
             spoke_ns: crate::now_ns(),
             unanswered: None,
-        })
+        }
     }
 
     fn introduce(&mut self, hello: Hello) -> Result<FromAgent, Silence> {
@@ -326,10 +335,10 @@ impl Link {
         }
         self.mouth = None;
         let why = match silence {
-            Silence::Ended => self.leading.ending("the connection ended"),
+            Silence::Ended => self.way.ending("the connection ended"),
             other => other.to_string(),
         };
-        self.leading.end();
+        self.way.end();
         self.lost = Some((why, false));
     }
 }
@@ -342,8 +351,8 @@ impl Drop for Link {
     fn drop(&mut self) {
         // The end of its input lets the agent go.
         self.mouth = None;
-        self.leading.wait(PARTING_NS);
-        self.leading.end();
+        self.way.wait(PARTING_NS);
+        self.way.end();
     }
 }
 
@@ -410,6 +419,25 @@ impl Change for RemoteMachine {
 
     fn unguarded(&self) -> Option<String> {
         self.call(Call::Unguarded).flatten()
+    }
+
+    fn setter(&mut self) -> Option<&mut dyn Setter> {
+        if self.welcome.sets { Some(self) } else { None }
+    }
+}
+
+impl Setter for RemoteMachine {
+    fn is_needed(&self, action: &Action) -> bool {
+        self.call(Call::Needs(Box::new(action.clone()))).unwrap_or(false)
+    }
+
+    fn set(&mut self, asked: &Asked) -> Result<serde_json::Value, Refusal> {
+        let lost = || Refusal { class: ErrorClass::Aborted, why: format!("{} is lost", self.identity.name) };
+        self.call(Call::Set(Box::new(asked.clone()))).ok_or_else(lost)?
+    }
+
+    fn holds(&self, entry: EntryId) -> bool {
+        crate::access::is_theirs(entry)
     }
 }
 

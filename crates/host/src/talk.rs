@@ -103,6 +103,11 @@ impl Ear {
         Ear { end, frames: Frames::default(), heard_ns: 0 }
     }
 
+    /// Of somebody who has nothing longer than this to say, bytes.
+    pub(crate) fn no_longer_than(end: OwnedFd, bytes: usize) -> Ear {
+        Ear { frames: Frames::no_longer_than(bytes), ..Ear::new(end) }
+    }
+
     /// Whether something, or the end, is there to be heard now.
     pub(crate) fn has_something(&self) -> bool {
         wait_for(&self.end, PollFlags::IN, crate::now_ns()).is_ok()
@@ -133,7 +138,12 @@ impl Ear {
             Ok(got) => {
                 self.heard_ns = crate::now_ns();
                 self.frames.take_in(&chunk[..got]);
-                Ok(())
+                // Somebody who only speaks, and takes no answer, does not fill our memory.
+                if self.frames.is_overfull() {
+                    Err(Silence::Wire(WireError::NotOurs("too many at once".into())))
+                } else {
+                    Ok(())
+                }
             }
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(()),
             Err(_) => Err(Silence::Ended),

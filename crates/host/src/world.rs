@@ -6,6 +6,7 @@ use powerband_machine::{Errno, Machine, Wake, World};
 use powerband_record::Side;
 use rustix::event::{PollFd, PollFlags};
 
+use crate::access::AccessMachine;
 use crate::local::LocalMachine;
 use crate::member::{Member, News};
 use crate::recorded::RecordedMachine;
@@ -18,6 +19,12 @@ pub struct HostMachine(Box<dyn Member>);
 
 impl From<LocalMachine> for HostMachine {
     fn from(machine: LocalMachine) -> Self {
+        HostMachine(Box::new(machine))
+    }
+}
+
+impl From<AccessMachine> for HostMachine {
+    fn from(machine: AccessMachine) -> Self {
         HostMachine(Box::new(machine))
     }
 }

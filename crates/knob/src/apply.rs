@@ -1,4 +1,5 @@
 //! Turning a setting: steps one after the other through the ledger, all of them or none.
+mod asked;
 mod device;
 mod keepsake;
 
@@ -6,7 +7,7 @@ use std::collections::BTreeMap;
 
 use powerband_machine::{Acted, Action, Change, EntryId, Hold, Look, Turn};
 use powerband_record::{ReachedSite, Setting, placed};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::nic::has_carrier;
 use crate::error::advice;
@@ -14,6 +15,8 @@ use crate::knob::Turning;
 use crate::landed::{judge, judge_reading};
 use crate::plan::{Move, Part, check_governors, in_one_request, moves, plan};
 use crate::{KnobError, Landed, Named, Phase, Selection, Site, Steps, Value, overridden, restore};
+
+pub use asked::{answer, plan_asked};
 
 /// One knob at one site after turning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +56,7 @@ impl Reached {
 }
 
 /// How many policies a knob was turned at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
     /// Canonical name.
     pub knob: String,
@@ -151,7 +154,7 @@ pub fn apply_steps(machine: &mut dyn Change, steps: &Steps, hold: Hold) -> Resul
     if hold == Hold::Set {
         steps.may_stay()?;
     }
-    run_steps(machine, steps, hold, false)
+    asked::apply_together(machine, steps, hold)
 }
 
 /// Sets again what was in force before somebody changed it. Each write is in the ledger before it is made, as any other, but

@@ -11,6 +11,7 @@ mod place;
 mod reach;
 mod rights;
 mod rivals;
+mod slurm;
 mod symbol;
 mod tick;
 

@@ -1,6 +1,7 @@
 //! Why a knob could not be named, read, turned or put back: one sentence each, with what to type next.
+use powerband_machine::wire::Refusal;
 use powerband_machine::{Errno, LedgerError};
-use powerband_record::placed;
+use powerband_record::{ErrorClass, placed};
 use thiserror::Error;
 
 /// What the caller can do about a [`KnobError`]; the command chooses its exit code by it.
@@ -156,6 +157,9 @@ pub enum KnobError {
         /// What came of it.
         why: String,
     },
+    /// Who sets knobs for us says no.
+    #[error("{}", .0.why)]
+    Setter(Refusal),
     /// The ledger cannot be written.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -186,10 +190,25 @@ impl KnobError {
             Self::Unreadable { .. } | Self::Refused { .. } | Self::NotTaken { .. } | Self::Command { .. } => {
                 ErrorKind::Refused
             }
+            Self::Setter(refusal) => kind_of(refusal.class),
             Self::Ledger(error) if error.errno().is_some_and(is_denial) => ErrorKind::Denied,
             Self::Ledger(_) => ErrorKind::CannotGoOn,
             Self::CannotRestore { .. } => ErrorKind::CannotRestore,
         }
+    }
+
+    /// As it is said to somebody on whose behalf a knob was to be set.
+    #[must_use]
+    pub fn refusal(&self) -> Refusal {
+        let class = match self.kind() {
+            ErrorKind::Usage => ErrorClass::Usage,
+            ErrorKind::Absent => ErrorClass::Unsupported,
+            ErrorKind::Denied => ErrorClass::Denied,
+            ErrorKind::Refused => ErrorClass::Failed,
+            ErrorKind::CannotRestore => ErrorClass::RestoreIncomplete,
+            ErrorKind::CannotGoOn => ErrorClass::Aborted,
+        };
+        Refusal { class, why: self.to_string() }
     }
 
     /// The sentence without what has become of the setting.
@@ -215,6 +234,18 @@ impl KnobError {
 
     pub(crate) fn absent(knob: &str, why: impl Into<String>) -> Self {
         Self::Absent { knob: knob.into(), why: why.into() }
+    }
+}
+
+/// The reverse of [`KnobError::refusal`].
+fn kind_of(class: ErrorClass) -> ErrorKind {
+    match class {
+        ErrorClass::Usage => ErrorKind::Usage,
+        ErrorClass::Unsupported => ErrorKind::Absent,
+        ErrorClass::Denied => ErrorKind::Denied,
+        ErrorClass::Failed => ErrorKind::Refused,
+        ErrorClass::RestoreIncomplete => ErrorKind::CannotRestore,
+        ErrorClass::LoadFailed | ErrorClass::Aborted | ErrorClass::Stopped => ErrorKind::CannotGoOn,
     }
 }
 

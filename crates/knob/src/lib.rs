@@ -37,7 +37,7 @@ mod verify;
 mod witness;
 
 pub use about::{About, Phase, Scope};
-pub use apply::{Applied, Reach, Reached, apply, apply_again, apply_steps, hold_cpufreq};
+pub use apply::{Applied, Reach, Reached, answer, apply, apply_again, apply_steps, hold_cpufreq, plan_asked};
 pub use declared::Declared;
 pub use error::{ErrorKind, KnobError};
 pub use expand::{Beside, Expanded, expand};
@@ -45,7 +45,9 @@ pub use knob::{Knob, Named, SETTLES_NS, Selection, Site, Sites, Turning};
 pub use landed::Landed;
 pub use level::{Level, level};
 pub use look::{Reading, cpufreq, get};
-pub use plan::{Planned, StepLine, Steps, describe_steps, for_side, governors_in_force, names, plan, settles_ns};
+pub use plan::{
+    Planned, StepLine, Steps, Target, describe_steps, for_side, governors_in_force, names, plan, settles_ns,
+};
 pub use policy::{Policies, Policy, policies};
 pub use probe::{Found, Probed, probe};
 pub use resolve::{resolve, resolve_among, resolve_here};

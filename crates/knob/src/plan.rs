@@ -62,6 +62,28 @@ impl Steps {
     }
 }
 
+/// A knob of a setting with its value, before anything is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The knob.
+    pub named: &'a Named,
+    /// The value asked for.
+    pub value: &'a Value,
+    /// Where; `None` for a tunable whose governor is set by the same setting, which is there only then.
+    pub sites: Option<&'a [Site]>,
+}
+
+impl Steps {
+    /// Each knob of the setting, with what the plan added to it.
+    pub fn targets(&self) -> impl Iterator<Item = Target<'_>> {
+        self.parts.iter().map(|part| Target {
+            named: &part.named,
+            value: &part.value,
+            sites: part.sites.as_ref().map(|sites| sites.sites.as_slice()),
+        })
+    }
+}
+
 /// One knob at one site with what is done to set it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {

@@ -14,6 +14,7 @@ mod machine;
 mod noting;
 mod perf;
 mod readable;
+mod setter;
 pub mod wire;
 mod world;
 mod writes;
@@ -29,5 +30,6 @@ pub use machine::{Change, Entry, Handle, Identity, LATENCY_DEVICE, LastChange, L
 pub use noting::{Noting, Unread};
 pub use perf::PerfPlace;
 pub use readable::Readable;
+pub use setter::{Asked, AskedKnob, Setter};
 pub use world::{StopSignal, UserSignal, Wake, World};
 pub use writes::{DEVICES, DEVICES_REPORTED, Unwatched, Written};

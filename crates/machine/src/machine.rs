@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Acted, Coalescing, CoalescingPlace, Damage, EntryId, Errno, Finished, Job, LedgerError, LeftBehind, OpenEntry,
-    ProcessId, SpawnError, Turn, Undone, Unwatched, Written,
+    ProcessId, Setter, SpawnError, Turn, Undone, Unwatched, Written,
 };
 
 /// What a machine is.
@@ -181,6 +181,11 @@ pub trait Change: Look {
     /// Why nothing restores what is held if its owner is killed: the guardian process could not be started. `None` while one
     /// runs, or none is needed.
     fn unguarded(&self) -> Option<String> {
+        None
+    }
+
+    /// Who sets what we may not set ourselves, where there is somebody.
+    fn setter(&mut self) -> Option<&mut dyn Setter> {
         None
     }
 }

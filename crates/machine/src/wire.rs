@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{EntryId, Finished, Handle, Identity, Job, ProcessId, Turn};
+use crate::{Action, Asked, EntryId, Finished, Handle, Identity, Job, ProcessId, Turn};
 
 /// Version of everything in this file. Any change of a shape is another version, and other versions are refused.
-pub const WIRE_VERSION: u32 = 8;
+pub const WIRE_VERSION: u32 = 9;
 /// The longest frame, bytes without its length: two outputs of a load of 1 MiB each, escaped, fit.
 pub const MOST_FRAME_BYTES: usize = 16 << 20;
 /// How long the command is silent when nothing is measured, ns.
@@ -85,6 +85,9 @@ pub struct Welcome {
     pub folder: String,
     /// Who holds the machine, as a sentence about a process there, when it is not this agent.
     pub held: Option<String>,
+    /// Whether an access service sets there what the agent's user may not.
+    #[serde(default)]
+    pub sets: bool,
 }
 
 /// The agent's only word, when it does not go along.
@@ -166,14 +169,23 @@ pub enum Call {
     LeftBehind(bool),
     /// From now on the agent gives up when it hears nothing for this long, ns: nothing.
     Lease(u64),
+    /// `is_needed` of a [`crate::Setter`]: `bool`.
+    Needs(Box<Action>),
+    /// `set` of a [`crate::Setter`]: `Result<Value, Refusal>`.
+    Set(Box<Asked>),
+    /// What an access service lets us set, a line each: `Vec<String>`.
+    Allowed,
 }
 
 impl Call {
     /// Whether only somebody who holds the machine may ask for it.
     #[must_use]
     pub fn turns(&self) -> bool {
-        use Call::{Act, End, Keep, LeftBehind, Rewrite, SetDamageAside, Spawn, Undo};
-        matches!(self, Act(_) | Rewrite(..) | Undo(..) | Keep(_) | SetDamageAside | Spawn(_) | End(..) | LeftBehind(_))
+        use Call::{Act, End, Keep, LeftBehind, Rewrite, Set, SetDamageAside, Spawn, Undo};
+        matches!(
+            self,
+            Act(_) | Rewrite(..) | Undo(..) | Keep(_) | Set(_) | SetDamageAside | Spawn(_) | End(..) | LeftBehind(_)
+        )
     }
 }
 
@@ -237,12 +249,25 @@ pub fn first_message<T: DeserializeOwned>(json: &[u8]) -> Result<T, WireError> {
 }
 
 /// Frames out of bytes as they come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Frames {
     bytes: Vec<u8>,
+    longest: usize,
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Frames::no_longer_than(MOST_FRAME_BYTES)
+    }
 }
 
 impl Frames {
+    /// From somebody who has nothing so long to say, bytes without a frame's length.
+    #[must_use]
+    pub fn no_longer_than(bytes: usize) -> Self {
+        Frames { bytes: Vec::new(), longest: bytes.min(MOST_FRAME_BYTES) }
+    }
+
     /// Some bytes have come.
     pub fn take_in(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -255,7 +280,7 @@ impl Frames {
     pub fn next_frame(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        if length > MOST_FRAME_BYTES {
+        if length > self.longest {
             return Err(WireError::TooLong(length));
         }
         if self.bytes.len() < 4 + length {
@@ -265,6 +290,12 @@ impl Frames {
         let mut frame = std::mem::replace(&mut self.bytes, rest);
         frame.drain(..4);
         Ok(Some(frame))
+    }
+
+    /// Whether more is here, and not taken, than anybody has to say at once.
+    #[must_use]
+    pub fn is_overfull(&self) -> bool {
+        self.bytes.len() > 4 * self.longest
     }
 
     /// How many bytes of the frame that has begun are still to come, as far as that is known.

@@ -18,6 +18,7 @@ mod modprobe;
 mod ondemand;
 mod power_profiles;
 mod rc_local;
+mod slurm;
 mod sysctl;
 mod sysfs;
 mod thermald;
@@ -74,5 +75,6 @@ pub(crate) const ALL: &[Source] = &[
     source(Phase::Late, kept::look),
     source(Phase::Late, cron::look),
     source(Phase::Late, ondemand::look),
+    source(Phase::Running, slurm::look),
     source(Phase::Running, ledger::look),
 ];

@@ -15,6 +15,7 @@ mod keep;
 mod look;
 mod noise;
 mod pace;
+mod service;
 mod sim;
 mod store;
 mod stored;
@@ -29,6 +30,7 @@ pub(crate) use keep::{Keep, Unkeep};
 pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
 pub(crate) use noise::{Calibrate, Compare};
 pub(crate) use pace::{Cpuspeed, Pace, PaceRule};
+pub(crate) use service::Service;
 pub(crate) use sim::{MountLoad, Sim, SimVerb};
 pub(crate) use store::{Push, StoreArgs, StoreVerb};
 pub(crate) use stored::{Export, Format, Report, Show};
@@ -198,6 +200,8 @@ pub(crate) enum Verb {
     Replicate(Replicate),
     /// List, show or mount the simulated machines
     Sim(Sim),
+    /// Set knobs for users without root, as a policy says
+    Service(Service),
     /// Run as the agent of a remote powerband, over stdin and stdout
     Agent(Agent),
     /// Print completions for a shell

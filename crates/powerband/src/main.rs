@@ -91,6 +91,7 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Store(args) => verb::store::run(&shared, &args),
         Verb::Replicate(args) => verb::replicate::run(&shared, &args),
         Verb::Sim(args) => verb::sim::run(&shared, &args),
+        Verb::Service(args) => verb::service::run(&shared, &args),
         Verb::Agent(args) => verb::agent::run(&args),
         Verb::Completions(args) => verb::completions::run(&args),
         Verb::Man(args) => verb::man::run(&args),

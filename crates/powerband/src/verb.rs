@@ -21,6 +21,7 @@ pub(crate) mod replicate;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod service;
 pub(crate) mod set;
 pub(crate) mod show;
 pub(crate) mod sim;

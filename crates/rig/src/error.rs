@@ -6,6 +6,7 @@ use powerband_sim::ProfileError;
 use thiserror::Error;
 
 use crate::FileError;
+use crate::access::AccessError;
 
 /// Why there is no rig.
 #[derive(Debug, Error)]
@@ -94,6 +95,9 @@ pub enum RigError {
     /// An agent has no owner, or its file was changed.
     #[error(transparent)]
     Agent(#[from] AgentError),
+    /// There is no access service, or no session of it.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// The system refuses what every World needs.
     #[error("{0}")]
     World(Errno),
@@ -153,6 +157,9 @@ impl RigError {
             | RigError::Profile(_)
             | RigError::Recording(_) => Usage,
             RigError::File(error) => error.class(),
+            RigError::Access(AccessError::NotRoot) => Denied,
+            RigError::Access(AccessError::Listener(_) | AccessError::Peer(_)) => Aborted,
+            RigError::Access(_) => Usage,
             RigError::Table(_)
             | RigError::Recorded(_)
             | RigError::AloneSimulated { .. }

@@ -4,6 +4,7 @@
 //! owners apart, and where each machine's ledger is. What an interrupted owner left changed is restored before anything else is
 //! changed ([`leftovers`]). Nothing here prints: what is worth knowing goes to [`Notes`], and what a person can do about a
 //! failure is a [`Hint`](powerband_record::Hint) next to it.
+pub mod access;
 mod error;
 mod input;
 pub mod leftovers;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use powerband_host::{
-    FileLedger, HostMachine, HostWorld, LinkOptions, LocalMachine, Lock, RecordedMachine, RemoteMachine, ShellMachine,
-    Ssh, write_remote_note,
+    AccessMachine, FileLedger, HostMachine, HostWorld, LinkOptions, LocalMachine, Lock, RecordedMachine, RemoteMachine,
+    ShellMachine, Ssh, write_remote_note,
 };
 use powerband_machine::Look as _;
 use powerband_machine::wire::Purpose;
@@ -13,7 +13,7 @@ use powerband_record::Side;
 
 use crate::machine_name::split_line;
 use crate::rig::{lock_all, state_folder};
-use crate::{LedgerLocation, MachineName, Names, Notes, Opening, RemoteLedger, Rig, RigError, leftovers};
+use crate::{LedgerLocation, MachineName, Names, Notes, Opening, RemoteLedger, Rig, RigError, access, leftovers};
 
 /// Opens a rig none of whose machines is simulated.
 pub(crate) fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -> Result<Rig, RigError> {
@@ -60,6 +60,8 @@ struct Members<'a> {
 /// A machine before the rig is complete.
 enum Member {
     Local(Box<LocalMachine>, Option<String>),
+    /// This one, for a user whose settings a service makes.
+    Access(Box<AccessMachine>, Option<String>),
     Remote(Box<RemoteMachine>, Option<String>),
     Shell(Box<ShellMachine>, Option<String>),
     Recorded(Box<RecordedMachine>),
@@ -135,7 +137,14 @@ impl Members<'_> {
         }
         self.ledgers.push(ledger.clone());
         self.here.push(ledger);
-        Ok(Member::Local(Box::new(local_machine(&folder, self.opening.purpose)?), None))
+        let machine = local_machine(&folder, self.opening.purpose)?;
+        match powerband_host::service_socket().filter(|_| !looks) {
+            Some(socket) => {
+                let hello = access::hello(Purpose::Measure, self.opening.doing);
+                Ok(Member::Access(Box::new(AccessMachine::new(machine, socket, hello)), None))
+            }
+            None => Ok(Member::Local(Box::new(machine), None)),
+        }
     }
 
     /// What we say to an agent.
@@ -176,7 +185,7 @@ impl Member {
     /// Where the other one reaches it, as far as it is known by itself.
     fn address(&self) -> Option<String> {
         match self {
-            Member::Local(_, address) => address.clone(),
+            Member::Local(_, address) | Member::Access(_, address) => address.clone(),
             Member::Recorded(_) => None,
             Member::Remote(remote, typed) => {
                 let told = Some(remote.identity().address.clone()).filter(|told| !told.is_empty());
@@ -189,16 +198,17 @@ impl Member {
     /// Where this one sees the machine we run on.
     fn peer(&self) -> Option<String> {
         match self {
-            Member::Local(..) | Member::Shell(..) | Member::Recorded(_) => None,
+            Member::Local(..) | Member::Access(..) | Member::Shell(..) | Member::Recorded(_) => None,
             Member::Remote(remote, _) => remote.welcome().peer_address.clone(),
         }
     }
 
     fn set_address(&mut self, found: String) {
         match self {
-            Member::Local(_, address) | Member::Remote(_, address) | Member::Shell(_, address) => {
-                *address = Some(found)
-            }
+            Member::Local(_, address)
+            | Member::Access(_, address)
+            | Member::Remote(_, address)
+            | Member::Shell(_, address) => *address = Some(found),
             Member::Recorded(_) => {}
         }
     }
@@ -208,6 +218,7 @@ impl Member {
         match self {
             Member::Recorded(machine) => (*machine).into(),
             Member::Local(machine, _) => machine.reached_at(&address).into(),
+            Member::Access(machine, _) => machine.reached_at(&address).into(),
             Member::Remote(machine, _) => machine.reached_at(&address).into(),
             Member::Shell(machine, _) => machine.reached_at(&address).into(),
         }

@@ -1,12 +1,15 @@
 //! This machine in the service of another powerband: opened as every owner opens it, restored when the other end is gone.
-use powerband_host::{Agent, Carried, HostWorld, Lock, Opened, Parting, agent_folder, holder, remove_unused_folder};
+use powerband_host::{
+    AccessMachine, Agent, Carried, HostMachine, HostWorld, Lock, Opened, Parting, agent_folder, holder,
+    remove_unused_folder,
+};
 use powerband_knob::restore;
 use powerband_machine::World;
 use powerband_machine::wire::{Hello, Purpose, Refusal};
 use powerband_record::{ErrorClass, Side};
 
 use crate::real::local_machine;
-use crate::{LedgerLocation, Notes, RigError, leftovers, lock};
+use crate::{LedgerLocation, Notes, RigError, access, leftovers, lock};
 
 /// How an agent's service ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +57,14 @@ impl Served {
         let folder = if looks { folder.unwrap_or_default() } else { folder.ok_or(RigError::NoPlace)? };
         let lock = if looks { None } else { Some(lock(&folder, &format!("{} for another machine", hello.doing))?) };
         let held = if looks { holder(&folder).map(|holder| holder.to_string()) } else { None };
-        let mut world = HostWorld::new(local_machine(&folder, hello.purpose)?).map_err(RigError::World)?;
+        let machine: HostMachine = match powerband_host::service_socket().filter(|_| !looks) {
+            Some(socket) => {
+                let local = local_machine(&folder, hello.purpose)?;
+                AccessMachine::new(local, socket, access::hello(Purpose::Measure, &hello.doing)).into()
+            }
+            None => local_machine(&folder, hello.purpose)?.into(),
+        };
+        let mut world = HostWorld::new(machine).map_err(RigError::World)?;
         if matches!(hello.purpose, Purpose::Turn | Purpose::Measure) {
             leftovers::clear(&mut world, &[LedgerLocation::here(Side::Near, folder.clone())], notes)?;
         }
@@ -83,7 +93,7 @@ impl Served {
 }
 
 /// What is still held when the owner is gone.
-fn restore_held(opened: &mut Opened) -> Result<(), RigError> {
+pub(crate) fn restore_held(opened: &mut Opened) -> Result<(), RigError> {
     let Some(machine) = opened.world.machine(Side::Near) else { return Ok(()) };
     let held = leftovers::held(machine);
     let restored = restore(machine, &held, false);

@@ -41,6 +41,8 @@ pub struct LocalDevice {
     next: u64,
     /// Nothing of a plan is executed.
     pub(super) rehearses: bool,
+    /// The process that sets for us what we may not.
+    pub(crate) served_by: Option<u32>,
 }
 
 /// A load, and what is read around it.
@@ -66,6 +68,7 @@ impl LocalDevice {
             ended: BTreeMap::new(),
             next: 0,
             rehearses: false,
+            served_by: None,
         }
     }
 
@@ -81,7 +84,8 @@ impl LocalDevice {
 
     /// Who is not a stranger to this machine.
     pub(super) fn ours(&self) -> Ours {
-        let own = [Some(std::process::id()), self.guard.as_ref().and_then(Guard::pid)].into_iter().flatten().collect();
+        let guardian = self.guard.as_ref().and_then(Guard::pid);
+        let own = [Some(std::process::id()), guardian, self.served_by].into_iter().flatten().collect();
         let pid = |running: &Running| u32::try_from(running.child.pid().as_raw_nonzero().get()).ok();
         Ours { own, loads: self.running.values().filter_map(pid).collect() }
     }

@@ -82,6 +82,7 @@ pub(super) fn section(machine: &mut dyn Look) -> Section {
         Some(Finding::note(name, told).with(todo))
     });
     let mut findings: Vec<Finding> = found.collect();
+    findings.extend(super::slurm::findings(machine));
     if findings.is_empty() && !processes.is_empty() {
         findings.push(Finding::ok("others", "no program known to set knobs runs or starts at boot"));
     }

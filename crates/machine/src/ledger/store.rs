@@ -57,6 +57,12 @@ pub enum LedgerError {
         /// Which entry.
         entry: u64,
     },
+    /// It is an access service's, which restores it when powerband ends.
+    #[error(
+        "the access service holds what it sets for as long as powerband is connected to it: that cannot be kept, nor written \
+         again"
+    )]
+    OnlyHeld,
     /// The machine that keeps it can no longer be reached. What it was asked for last may have been done; what is held there
     /// it puts back by itself.
     #[error("{machine} is lost: {why}")]
@@ -74,7 +80,8 @@ impl LedgerError {
     pub fn errno(&self) -> Option<Errno> {
         match self {
             LedgerError::Unreadable { errno, .. } | LedgerError::Unwritable { errno, .. } => Some(*errno),
-            LedgerError::Untrusted { .. }
+            LedgerError::OnlyHeld
+            | LedgerError::Untrusted { .. }
             | LedgerError::Busy { .. }
             | LedgerError::Displaced { .. }
             | LedgerError::NotHeld { .. }

@@ -13,7 +13,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     ("Change settings", &["set", "undo", "with", "pace", "confirm"]),
     ("Keep settings", &["keep", "unkeep", "check", "guard"]),
     ("Look at the machine", &["info", "get", "why", "knobs", "doctor", "watch", "capture"]),
-    ("More", &["sim", "agent", "completions", "man", "help"]),
+    ("More", &["sim", "service", "agent", "completions", "man", "help"]),
 ];
 
 /// The verb clap brings along.
@@ -30,7 +30,7 @@ const USAGE: [(&str, &str); 2] = [
 ];
 
 /// Examples of each verb, the most common use first.
-const EXAMPLES: [(&str, &[Example]); 33] = [
+const EXAMPLES: [(&str, &[Example]); 34] = [
     (
         "try",
         &[
@@ -225,6 +225,13 @@ const EXAMPLES: [(&str, &[Example]); 33] = [
         &[
             ("List the simulated machines", "powerband sim list"),
             ("Serve one to other programs", "powerband sim mount laptop /mnt/laptop"),
+        ],
+    ),
+    (
+        "service",
+        &[
+            ("Serve by the policy /etc/powerband/access.toml", "powerband service"),
+            ("Print what a user may set", "powerband service --check alice"),
         ],
     ),
     ("agent", &[("Use the agent of another host", "powerband info --machine 'cmd:ssh board powerband agent'")]),

@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::document::{Document, VERSION};
-use crate::verb::{capture, check, confirm, doctor, fleet, get, guard, info, keep, knobs, set, sim, store, undo, why};
+use crate::verb::{
+    capture, check, confirm, doctor, fleet, get, guard, info, keep, knobs, service, set, sim, store, undo, why,
+};
 
 /// Makes the schemas anew instead of comparing them.
 const WRITE: &str = "POWERBAND_WRITE_DOCS";
@@ -39,6 +41,7 @@ fn all() -> Vec<(&'static str, Value)> {
         of::<check::Compared>(),
         of::<fleet::FleetStatus>(),
         of::<powerband_session::Decided>(),
+        of::<service::Allowed>(),
         of::<sim::Machines>(),
         of::<sim::OneMachine>(),
         of::<store::Pushed>(),

@@ -4,6 +4,7 @@ use std::path::Path;
 use powerband_knob::doctor::{self, Config, DefaultGovernor, Examined, Finding, Kernel, Mark, Section};
 use powerband_machine::{Errno, Identity};
 use powerband_record::Side;
+use powerband_rig::access::allowed_here;
 use powerband_rig::{MAX_WRITTEN_BYTES, read_bytes};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -89,10 +90,30 @@ fn machine(
     });
     let unread = inventory.unread.iter().map(Finding::unread);
     let findings: Vec<Finding> = found.chain(absent).chain(unread).collect();
+    examined.sections.extend(access(&identity));
     if !findings.is_empty() {
         examined.sections.push(Section { name: "meters", title: "meters".into(), findings });
     }
     Ok((identity, examined))
+}
+
+/// What the access service sets for a caller without root.
+fn access(identity: &Identity) -> Option<Section> {
+    if identity.name != "local" || identity.privileged {
+        return None;
+    }
+    let findings = match allowed_here()? {
+        Ok(lines) => lines
+            .iter()
+            .map(|line| {
+                let (about, told) = line.split_once(": ").unwrap_or((line, ""));
+                let told = format!("the access service sets it for you: {told}");
+                Finding { mark: Mark::Ok, about: about.into(), told, todo: None }
+            })
+            .collect(),
+        Err(error) => vec![Finding::note("access service", error.to_string())],
+    };
+    Some(Section { name: "access", title: "access service".into(), findings })
 }
 
 /// A configuration a user named, and its name.

@@ -1,5 +1,6 @@
 //! `knobs`: the catalogue, or one knob of it.
 use powerband_knob::About;
+use powerband_rig::access;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -29,6 +30,19 @@ impl Document for OneKnob {
     const KIND: &'static str = "knob";
 }
 
+/// Whether the access service of this machine would set it for a caller without root.
+fn note_access(name: &str) {
+    let (Some(Ok(lines)), Ok(meant)) = (access::allowed_here(), powerband_knob::docs::meant_by(name)) else { return };
+    for knob in meant {
+        let about = access::lines_about(knob.name, &lines);
+        let note = match about[..] {
+            [] => format!("the access service does not set {} for you", knob.name),
+            _ => format!("the access service sets it for you ({})", about.join("; ")),
+        };
+        output::note(note);
+    }
+}
+
 pub(crate) fn run(shared: &Shared, args: &Knobs) -> Answer {
     match &args.knob {
         Some(name) if shared.json => match powerband_knob::docs::meant_by(name)?[..] {
@@ -37,6 +51,7 @@ pub(crate) fn run(shared: &Shared, args: &Knobs) -> Answer {
         },
         Some(name) => {
             output::print(&powerband_knob::docs::explain(name)?);
+            note_access(name);
             Ok(Exit::Fine as u8)
         }
         None if shared.json => {

@@ -1,7 +1,7 @@
 //! `set`: turn knobs until `undo`, or until nobody has confirmed them in time.
 use powerband_host::Confirmation;
 use powerband_knob::{Applied, KnobError, StepLine, apply_steps, describe_steps, for_side, plan};
-use powerband_machine::{EntryId, Hold, StopSignal, Wake, World};
+use powerband_machine::{EntryId, Hold, LedgerError, StopSignal, Wake, World};
 use powerband_record::{Assignment, ReachedSite, Setting, Side, format_duration, parse_duration_ns};
 use powerband_report::words::quoted;
 use powerband_session::hear;
@@ -102,6 +102,10 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let mut told = turn(&mut rig, &setting, shared, args.dry_run)?;
     let waits = within_ns.filter(|_| told.applied.iter().any(|(_, applied)| !applied.entries.is_empty()));
     if let (Some(within_ns), false) = (waits, args.dry_run) {
+        if told.is_lent(rig.world()) {
+            put_back(rig.world(), &told.applied, &names)?;
+            return Err(Failure::new(Exit::Denied, format!("{}; every setting is restored", LedgerError::OnlyHeld)));
+        }
         if let Some(why) = unguarded(rig.world(), &told.applied) {
             put_back(rig.world(), &told.applied, &names)?;
             let sentence = format!(
@@ -111,6 +115,9 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
             return Err(Failure::new(Exit::CannotGoOn, sentence));
         }
         return confirmed(&mut rig, shared, &told, &confirmation, within_ns);
+    }
+    if told.is_lent(rig.world()) {
+        return hold(&mut rig, shared, &told);
     }
     if !args.dry_run {
         keep(&mut rig, &told, &names)?;
@@ -189,6 +196,14 @@ impl Told {
         Told { applied, ..Told::default() }
     }
 
+    /// Whether an access service holds any of it, so that it goes when we do.
+    fn is_lent(&self, world: &mut dyn World) -> bool {
+        self.applied.iter().any(|(side, applied)| {
+            let setter = world.machine(*side).and_then(|machine| machine.setter());
+            setter.is_some_and(|setter| applied.entries.iter().any(|&entry| setter.holds(entry)))
+        })
+    }
+
     fn tell(&mut self, side: Side, applied: Applied) {
         let there = rig::there(side);
         self.lines.extend(applied.sites.iter().map(|reached| format!("{there}{}", reached.words())));
@@ -219,6 +234,29 @@ impl Told {
             confirmed,
         }
     }
+}
+
+/// What an access service has set goes when we do, so we stay until we are stopped. No witnesses are heard: a signal that comes
+/// meanwhile must not be missed.
+fn hold(rig: &mut Rig, shared: &Shared, told: &Told) -> Answer {
+    if shared.json {
+        output::print_document(&told.shape(false, None))?;
+    } else {
+        output::print(&told.lines.join("\n"));
+    }
+    output::note("the access service holds this until powerband ends; Ctrl-C restores it");
+    let lost = loop {
+        match rig.world().wait(None) {
+            Wake::Stop(_) => break false,
+            Wake::Lost(..) => break true,
+            _ => {}
+        }
+    };
+    if lost {
+        rig::check_lost(rig.world())?;
+    }
+    put_back(rig.world(), &told.applied, &rig::names(shared))?;
+    Ok(Exit::Stopped as u8)
 }
 
 /// Why the waiting ended.

@@ -1,0 +1,224 @@
+//! One client of the access service: knobs and values come in, and are planned, checked and set here. What is set is held, is
+//! restored in the reverse order only, and goes when the client does.
+use std::path::Path;
+
+use powerband_host::{Agent, HostWorld, Opened, Parting, Peer, remove_unused_folder};
+use powerband_knob::{apply_steps, plan_asked, resolve, restore};
+use powerband_machine::wire::{Call, Hello, Purpose, Refusal};
+use powerband_machine::{Asked, EntryId, Hold, Machine, Undone, World as _};
+use powerband_record::{CpuList, ErrorClass, Side, seen};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::bucket::Bucket;
+use super::{Granted, policy_of};
+use crate::real::local_machine;
+use crate::served::restore_held;
+use crate::{LedgerLocation, Notes, RigError, leftovers, lock, state_folder};
+
+/// Nothing that a client has to say is longer, bytes.
+const LONGEST_FRAME: usize = 64 << 10;
+/// So many settings may be in force at once, one over the other.
+const MOST_SETTINGS: usize = 32;
+/// So many knobs may be in one of them.
+const MOST_KNOBS: usize = 200;
+/// How many changes may be made at once …
+const CHANGES: u64 = 100;
+/// … and how long it takes to one more, ns.
+const CHANGE_NS: u64 = 20_000_000;
+
+/// Serves the client at standard input and output until it is gone, and restores what it set. `log` takes what is to be kept
+/// of who set what.
+///
+/// # Errors
+/// [`RigError`]: there is no client, or something could not be restored.
+pub fn serve_client(policy: &Path, notes: &mut dyn Notes, log: &mut dyn FnMut(&str)) -> Result<(), RigError> {
+    let peer = Peer::at_stdin().map_err(super::AccessError::from)?;
+    let mut agent = Agent::at_socket(LONGEST_FRAME)?;
+    let granted = policy_of(policy).map(|policy| policy.granted(peer.uid, &peer.groups));
+    let opened = granted.map_err(RigError::from).and_then(|granted| Ok((granted, open(agent.hello(), &peer, notes)?)));
+    let (granted, (lock, mut opened)) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            log(&format!("{}: refused: {error}", who(&peer)));
+            let why = error.to_string();
+            agent.refuse(Refusal { class: error.class(), why });
+            return Ok(());
+        }
+    };
+    let looks = agent.hello().purpose.only_looks();
+    let (cpus, shares_network) = (peer.cpus(), peer.shares_network());
+    let clock = |world: &HostWorld| world.now_ns();
+    let changes = Bucket::new(CHANGES, CHANGE_NS, clock(&opened.world));
+    let mut session = Session { peer, granted, cpus, shares_network, settings: Vec::new(), changes, log };
+    let parting =
+        agent.serve_with(&mut opened, env!("CARGO_PKG_VERSION"), &mut |machine, call| session.answer(machine, call));
+    if looks {
+        return Ok(());
+    }
+    let restored = restore_held(&mut opened);
+    session.say(&match &restored {
+        Ok(()) => format!("gone ({}); everything is restored", words(&parting)),
+        Err(error) => format!("gone ({}); {error}", words(&parting)),
+    });
+    drop(opened);
+    if let Some(lock) = lock {
+        remove_unused_folder(lock);
+    }
+    // Only now: a client that waits for our end finds everything restored, and the machine free.
+    drop(agent);
+    restored
+}
+
+fn words(parting: &Parting) -> String {
+    match parting {
+        Parting::Ended => "it ended".into(),
+        other => other.to_string(),
+    }
+}
+
+/// Who a client is, as the log has it.
+pub(super) fn who(peer: &Peer) -> String {
+    let uid = format!("uid {}", peer.uid);
+    match powerband_host::user_name(peer.uid) {
+        name if name == uid => format!("{uid} (process {})", peer.pid),
+        name => format!("{name} ({uid}, process {})", peer.pid),
+    }
+}
+
+/// The machine for a client; one that changes something has the lock for as long as it is connected.
+fn open(hello: &Hello, peer: &Peer, notes: &mut dyn Notes) -> Result<(Option<powerband_host::Lock>, Opened), RigError> {
+    let folder = state_folder()?;
+    let looks = hello.purpose.only_looks();
+    let doing = format!("setting knobs for {}: {}", powerband_host::user_name(peer.uid), seen(&hello.doing));
+    let doing: String = doing.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let lock = if looks { None } else { Some(lock(&folder, &doing)?) };
+    let purpose = if looks { Purpose::Look } else { Purpose::Measure };
+    let mut world = HostWorld::new(local_machine(&folder, purpose)?).map_err(RigError::World)?;
+    if !looks {
+        leftovers::clear(&mut world, &[LedgerLocation::here(Side::Near, folder.clone())], notes)?;
+    }
+    Ok((lock, Opened { world, folder: folder.display().to_string(), held: None }))
+}
+
+/// A setting in force.
+struct InForce {
+    /// As the log has it.
+    words: String,
+    /// What takes it back, in the order of setting.
+    entries: Vec<EntryId>,
+}
+
+/// What is known of a client.
+struct Session<'a> {
+    peer: Peer,
+    granted: Granted,
+    /// The CPUs it may run on.
+    cpus: CpuList,
+    shares_network: bool,
+    /// The settings in force, in the order of setting.
+    settings: Vec<InForce>,
+    changes: Bucket,
+    log: &'a mut dyn FnMut(&str),
+}
+
+impl Session<'_> {
+    /// Answers what a client may ask, and nothing else: it never names an action, a path or an entry of somebody else's.
+    fn answer(&mut self, machine: &mut dyn Machine, call: Call) -> Option<Value> {
+        match call {
+            Call::Allowed => value(self.granted.lines()),
+            Call::Set(asked) => value(self.set(machine, &asked)),
+            Call::Undo(entry, _) => value(Ok::<_, ()>(self.undo(machine, entry))),
+            Call::OpenEntries => {
+                let open = machine.open_entries().into_iter();
+                value(open.filter(|entry| entry.turn.hold == Hold::Held).collect::<Vec<_>>())
+            }
+            Call::Unguarded => value(machine.unguarded()),
+            _ => None,
+        }
+    }
+
+    fn say(&mut self, words: &str) {
+        let line: String = seen(words).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        (self.log)(&format!("{}: {line}", who(&self.peer)));
+    }
+
+    fn set(&mut self, machine: &mut dyn Machine, asked: &Asked) -> Result<Value, Refusal> {
+        let knobs = asked.knobs.iter().take(8).map(|asked| {
+            let at = asked.site.as_ref().map(|site| format!("@{site}")).unwrap_or_default();
+            format!("{}{at}={}", powerband_host::shortened(&asked.knob), powerband_host::shortened(&asked.value))
+        });
+        let more = if asked.knobs.len() > 8 { " …" } else { "" };
+        let what = format!("{}{more}", knobs.collect::<Vec<_>>().join(" "));
+        let set = self.set_unlogged(machine, asked, &what);
+        self.say(&match &set {
+            Ok(_) => format!("set {what}"),
+            Err(refusal) => format!("refused {what}: {}", refusal.why),
+        });
+        set
+    }
+
+    fn set_unlogged(&mut self, machine: &mut dyn Machine, asked: &Asked, words: &str) -> Result<Value, Refusal> {
+        let refused = |class, why: String| Refusal { class, why };
+        self.wait_for_turn();
+        if self.settings.len() >= MOST_SETTINGS || asked.knobs.len() > MOST_KNOBS {
+            return Err(refused(ErrorClass::Usage, "too much is set at once; restore some of it first".into()));
+        }
+        for knob in &asked.knobs {
+            let named = resolve(&knob.knob).map_err(|error| error.refusal())?;
+            self.granted.check_name(&named).map_err(|why| refused(ErrorClass::Denied, why))?;
+            self.check_place(&named.name).map_err(|why| refused(ErrorClass::Denied, why))?;
+        }
+        let steps = plan_asked(asked, machine).map_err(|error| error.refusal())?;
+        for target in steps.targets() {
+            self.granted.check(&target, machine, &self.cpus).map_err(|why| refused(ErrorClass::Denied, why))?;
+        }
+        let applied = apply_steps(machine, &steps, Hold::Held).map_err(|error| error.refusal())?;
+        self.settings.push(InForce { words: words.to_owned(), entries: applied.entries.clone() });
+        Ok(powerband_knob::answer(&applied))
+    }
+
+    /// What the policy means is the file by that name and the devices of this network namespace, not what the client sees.
+    fn check_place(&self, name: &str) -> Result<(), String> {
+        if let Some(path) = name.strip_prefix("file:") {
+            powerband_host::trusted_place(Path::new(path)).map_err(|error| error.to_string())?;
+        }
+        if (name.starts_with("nic.") || name.starts_with("sysctl.net.")) && !self.shares_network {
+            return Err(format!("{name} belongs to a network namespace, and the access service is in another one"));
+        }
+        Ok(())
+    }
+
+    /// So many changes a second and no more: a client that makes more waits.
+    fn wait_for_turn(&mut self) {
+        while let Err(wait_ns) = self.changes.take(powerband_host::monotonic_ns()) {
+            powerband_host::pause_ns(wait_ns.min(CHANGE_NS));
+        }
+    }
+
+    /// Restores the setting of this entry and all that were made after it. In any other order an older setting would bring
+    /// back what a newer one found, and what a governor's switch has kept would be gone before the governor is back.
+    fn undo(&mut self, machine: &mut dyn Machine, entry: EntryId) -> Undone {
+        if let Some(place) = self.settings.iter().position(|setting| setting.entries.contains(&entry)) {
+            self.wait_for_turn();
+            for setting in self.settings.split_off(place).into_iter().rev() {
+                let left = restore(machine, &setting.entries, false).left();
+                self.say(&match left.is_empty() {
+                    true => format!("restored what was before {}", setting.words),
+                    false => format!("not restored: {}", left.join(", ")),
+                });
+            }
+        }
+        match machine.open_entries().iter().any(|open| open.id == entry && open.turn.hold == Hold::Held) {
+            true => {
+                Undone::Failed { why: "the access service could not restore it, and tries again at the end".into() }
+            }
+            false => Undone::Undone,
+        }
+    }
+}
+
+/// Nothing that is answered cannot be written as JSON; if it could not, the client finds nonsense.
+fn value(answer: impl Serialize) -> Option<Value> {
+    Some(serde_json::to_value(answer).unwrap_or_default())
+}
