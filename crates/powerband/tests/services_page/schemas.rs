@@ -94,8 +94,17 @@ fn experiments(printed: &mut Printed) {
     printed.keep(&["compare", "2:powersave", "3:powersave"]);
     printed.keep(&["fleet", "run", "plans/fleet-frequency.toml", "-N", "5", "--launcher", "local", "--quiet"]);
     printed.keep(&["fleet", "status"]);
+    copied(printed);
     // Few blocks may leave a claim open.
     printed.keep_ending(&["replicate", "router", "--blocks", "2"], &[0, 1]);
+}
+
+/// What was measured, in another store.
+fn copied(printed: &mut Printed) {
+    let path = |path: PathBuf| path.to_str().unwrap().to_owned();
+    let (ours, copy) = (path(printed.desk.state().join("powerband.sqlite")), path(printed.desk.beside("copy.sqlite")));
+    printed.keep(&["store", "migrate", &ours, &copy]);
+    printed.keep(&["--store", &copy, "store", "push", "--from", &ours]);
 }
 
 /// Machines of all kinds, and what lacks on them.

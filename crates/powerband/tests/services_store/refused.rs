@@ -47,6 +47,49 @@ fn what_is_not_ours_is_refused_in_words() {
 }
 
 #[test]
+fn other_users_need_the_rights_that_are_documented() {
+    let Some(server) = Server::new() else { return };
+    let desk = Desk::new();
+    let words = [
+        "--machine",
+        "sim:quadcore",
+        "try",
+        "governor=powersave",
+        "--load",
+        "counter",
+        "--for",
+        "10s",
+        "--blocks",
+        "2",
+    ];
+    let on = |user: &str, words: &[&str]| {
+        let url = server.url("postgres").replace("bench", user);
+        desk.run(&[&["--store", url.as_str()], words].concat())
+    };
+    on("bench", &words).ended(0);
+    for user in ["reader", "writer"] {
+        server
+            .asked(&format!("CREATE ROLE {user} LOGIN PASSWORD '{SECRET}'; GRANT USAGE ON SCHEMA powerband TO {user}"));
+    }
+    server.asked("GRANT SELECT ON ALL TABLES IN SCHEMA powerband TO reader");
+    server.asked("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA powerband TO writer");
+    server.asked("GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA powerband TO writer");
+    for user in ["reader", "writer"] {
+        assert_eq!(on(user, &["--json", "list"]).ended(0).out, on("bench", &["--json", "list"]).ended(0).out);
+        on(user, &["show", "last"]).ended(0);
+    }
+    let said = on("reader", &words).refused(8);
+    assert!(said.contains("permission denied for table experiment"), "{said}");
+    on("writer", &words).ended(0);
+    on("writer", &["resume", "last", "--blocks", "3"]).ended(0);
+    let copy = desk.beside("copy.sqlite");
+    desk.run(&[&["--store", copy.to_str().unwrap()], &words[..]].concat()).ended(0);
+    let url = server.url("postgres").replace("bench", "writer");
+    desk.run(&["store", "migrate", copy.to_str().unwrap(), &url]).ended(0);
+    assert_eq!(server.asked("SELECT count(*) FROM powerband.experiment"), "3");
+}
+
+#[test]
 fn it_is_encrypted_and_the_server_is_who_it_says() {
     let Some(mut server) = Server::new() else { return };
     let desk = Desk::new();

@@ -207,9 +207,17 @@ impl Engine for Shared {
         let id = local.begin(&ExperimentHeader { run: Some(key.clone()), ..header.clone() })?;
         self.writing = Some(Writing { id, local: id, key, number: None, delivered: 0 });
         if self.attempts.trouble.is_none() {
-            self.deliver(true);
-            if let Some(why) = self.attempts.trouble.clone() {
-                self.is_away(why);
+            match self.send(Some(Instant::now() + DELIVERY)) {
+                Ok(()) => {}
+                Err(StoreError::Unreachable { why, .. }) => self.is_away(why),
+                // A right that is missing is missing later, too: better known before anything is measured.
+                Err(error) => {
+                    self.writing = None;
+                    if let Some(local) = &mut self.local {
+                        local.withdraw(id)?;
+                    }
+                    return Err(error);
+                }
             }
         }
         let Some(writing) = &mut self.writing else { return Ok(id) };
