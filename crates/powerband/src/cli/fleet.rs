@@ -112,12 +112,12 @@ pub(crate) struct FleetResume {
 #[derive(Args, Debug)]
 pub(crate) struct FleetTask {
     /// Folder of the fleet
-    #[arg(long, value_name = "DIR", requires = "position", required_unless_present = "stdio")]
+    #[arg(long, value_name = "DIR", requires = "position", required_unless_present = "stdio", help_heading = COMMON)]
     pub(crate) folder: Option<PathBuf>,
     /// Position in the order
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = COMMON)]
     pub(crate) position: Option<u32>,
     /// Read what to do from standard input, and print the results
-    #[arg(long, conflicts_with = "folder")]
+    #[arg(long, conflicts_with = "folder", help_heading = COMMON)]
     pub(crate) stdio: bool,
 }

@@ -32,7 +32,7 @@ fn write_all(root: &Command, folder: &Path) -> Result<(), Failure> {
     let mut pages = vec![("powerband".to_owned(), overview(root)?)];
     let mut verbs: Vec<&Command> = root.get_subcommands().collect();
     while let Some(verb) = verbs.pop() {
-        verbs.extend(verb.get_subcommands());
+        verbs.extend(verb.get_subcommands().filter(|inner| !inner.is_hide_set()));
         pages.push((verb.get_display_name().unwrap_or(verb.get_name()).to_owned(), page(verb)?));
     }
     let written = |path: &Path, text: Option<&str>| {

@@ -29,7 +29,9 @@ impl Fleet {
 
     fn start(&self, more: &[&str]) -> Started {
         let folder = self.folder().display().to_string();
-        self.desk.start(&self.words(&folder, more))
+        let mut command = self.desk.command(&self.words(&folder, more));
+        // A task that is killed leaves its temporary folder there.
+        Started::of(command.env("TMPDIR", self.desk.beside("")))
     }
 
     fn status(&self) -> Value {
