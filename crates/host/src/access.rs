@@ -139,7 +139,7 @@ impl Setter for AccessMachine {
             Action::WriteFile { path, .. } | Action::HoldFile { path, .. } => {
                 Path::new(path).exists() && !crate::files::is_writable(path)
             }
-            Action::Coalesce { .. } => true,
+            Action::Coalesce { .. } | Action::Run { user: Some(0), .. } => true,
             _ => false,
         }
     }

@@ -129,12 +129,12 @@ impl Agent {
     }
 
     /// Serves until the owner is gone. Loads and what is held are left to the caller.
-    pub fn serve(self, opened: &mut Opened, powerband: &str) -> Parting {
+    pub fn serve(mut self, opened: &mut Opened, powerband: &str) -> Parting {
         self.serve_with(opened, powerband, &mut answer)
     }
 
-    /// The same with other answers than the machine's own.
-    pub fn serve_with(mut self, opened: &mut Opened, powerband: &str, answers: &mut Answers<'_>) -> Parting {
+    /// The same with other answers than the machine's own. The other end sees the connection's end when this agent is dropped.
+    pub fn serve_with(&mut self, opened: &mut Opened, powerband: &str, answers: &mut Answers<'_>) -> Parting {
         let Some(identity) = opened.world.machine(Side::Near).map(|machine| machine.identity().clone()) else {
             return Parting::Ended;
         };

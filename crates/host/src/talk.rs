@@ -138,7 +138,12 @@ impl Ear {
             Ok(got) => {
                 self.heard_ns = crate::now_ns();
                 self.frames.take_in(&chunk[..got]);
-                Ok(())
+                // Somebody who only speaks, and takes no answer, does not fill our memory.
+                if self.frames.is_overfull() {
+                    Err(Silence::Wire(WireError::NotOurs("too many at once".into())))
+                } else {
+                    Ok(())
+                }
             }
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(()),
             Err(_) => Err(Silence::Ended),

@@ -292,6 +292,12 @@ impl Frames {
         Ok(Some(frame))
     }
 
+    /// Whether more is here, and not taken, than anybody has to say at once.
+    #[must_use]
+    pub fn is_overfull(&self) -> bool {
+        self.bytes.len() > 4 * self.longest
+    }
+
     /// How many bytes of the frame that has begun are still to come, as far as that is known.
     #[must_use]
     pub fn missing_bytes(&self) -> usize {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Applied, Reach, Reached, run_steps};
 use crate::plan::{Part, plan};
-use crate::{KnobError, Landed, Phase, Selection, Steps, Value, resolve, restore};
+use crate::{KnobError, Landed, Named, Phase, Selection, Steps, Value, resolve, restore};
 
 /// What came of it, as it is answered.
 #[derive(Debug, Serialize, Deserialize)]
@@ -103,6 +103,8 @@ fn theirs(machine: &mut dyn Change, steps: &Steps) -> Vec<bool> {
     let mut theirs: Vec<bool> = Vec::new();
     for part in &steps.parts {
         let needs = match &part.sites {
+            // A plan's own knobs are commands that nobody runs for somebody else.
+            _ if !is_known(&part.named) => false,
             Some(sites) => sites.sites.iter().any(|site| {
                 // What cannot be read cannot be set by us either.
                 let action = part.named.knob.turn(&part.value, machine, site).map(|turning| turning.action);
@@ -118,6 +120,11 @@ fn theirs(machine: &mut dyn Change, steps: &Steps) -> Vec<bool> {
         theirs.push(needs);
     }
     theirs
+}
+
+/// Whether a knob is one of the catalogue, which others know by its name.
+fn is_known(named: &Named) -> bool {
+    resolve(&named.name).is_ok_and(|known| std::ptr::eq(known.knob.about(), named.knob.about()))
 }
 
 fn asked(parts: &[Part]) -> Asked {

@@ -16,7 +16,9 @@ pub(super) fn findings(machine: &mut dyn Look) -> Vec<Finding> {
     let text = machine.read(config).unwrap_or_default();
     let mut findings = Vec::new();
     if let Some(asked) = variable("SLURM_CPU_FREQ_REQ").filter(|asked| !asked.is_empty()) {
-        let told = format!("this step was started with --cpu-freq={asked}, and Slurm sets that at its start and restores it at its end");
+        let told = format!(
+            "this step was started with --cpu-freq={asked}, and Slurm sets that at its start and restores it at its end"
+        );
         findings.push(Finding::note("Slurm", told).with("start the step without --cpu-freq while you measure"));
     }
     if let Some(default) = value_of(&text, "CpuFreqDef") {
@@ -28,11 +30,14 @@ pub(super) fn findings(machine: &mut dyn Look) -> Vec<Finding> {
         plugins.contains("affinity") || plugins.contains("cgroup")
     });
     if !text.is_empty() && !binds {
-        let told = format!("binds no step to CPUs (no TaskPlugin=task/affinity or task/cgroup in {config}): jobs share them, and --cpu-freq is ignored");
+        let told = format!(
+            "binds no step to CPUs (no TaskPlugin=task/affinity or task/cgroup in {config}): jobs share them, and --cpu-freq is ignored"
+        );
         findings.push(Finding::note("Slurm", told));
     }
     if let Some(governors) = value_of(&text, "CpuFreqGovernors") {
-        findings.push(Finding::note("Slurm", format!("lets --cpu-freq choose {governors} (CpuFreqGovernors in {config})")));
+        findings
+            .push(Finding::note("Slurm", format!("lets --cpu-freq choose {governors} (CpuFreqGovernors in {config})")));
     }
     findings
 }

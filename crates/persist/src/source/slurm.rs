@@ -16,14 +16,17 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         return;
     }
     let environment = scene.peek(ENVIRONMENT).unwrap_or_default();
-    let variable =
-        |name: &str| environment.split('\0').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned);
+    let variable = |name: &str| {
+        environment.split('\0').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
+    };
     let config = variable("SLURM_CONF").filter(|path| path.starts_with('/')).unwrap_or_else(|| CONFIG.to_owned());
     let keys = scene.keys(&config);
     let ignored = ignored(scene, &config, &keys);
     let in_job = variable("SLURM_JOB_ID").is_some();
     if let Some(key) = value_of(&keys, "CpuFreqDef") {
-        let finding = Finding::new("Slurm", &config).line(key.line, &key.text).because("CpuFreqDef, for steps that ask for nothing");
+        let finding = Finding::new("Slurm", &config)
+            .line(key.line, &key.text)
+            .because("CpuFreqDef, for steps that ask for nothing");
         let off = if in_job { ignored.clone() } else { Some("it acts while a step of a job runs".to_owned()) };
         push(scene, finding, &key.value, off);
     }
@@ -73,7 +76,8 @@ fn push(scene: &mut Scene<'_>, finding: Finding, asked: &str, off: Option<String
     };
     let Some(value) = value else { return };
     // low, medium, highm1 and high are one of the driver's steps.
-    let values = if value.bytes().all(|byte| byte.is_ascii_digit()) || is_governor(&value) { vec![value] } else { Vec::new() };
+    let values =
+        if value.bytes().all(|byte| byte.is_ascii_digit()) || is_governor(&value) { vec![value] } else { Vec::new() };
     let standing = off.map_or(Standing::Acts, |why| Standing::Off { why });
     let sites = scene.target.everywhere();
     scene.push(finding.standing(standing).sets(values, sites));
@@ -91,7 +95,8 @@ struct Asked {
 impl Asked {
     fn of(text: &str) -> Asked {
         let text = text.trim().to_lowercase();
-        let (frequency, governor) = text.split_once(':').map_or((text.as_str(), None), |(f, g)| (f, Some(g.to_owned())));
+        let (frequency, governor) =
+            text.split_once(':').map_or((text.as_str(), None), |(f, g)| (f, Some(g.to_owned())));
         match frequency.split_once('-') {
             Some((low, high)) => {
                 Asked { governor, speed: None, low: Some(low.to_owned()), high: Some(high.to_owned()) }

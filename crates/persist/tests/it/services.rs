@@ -206,3 +206,50 @@ fn a_unit_of_ones_own_is_read_through_to_its_script() {
         .why("governor");
     assert_eq!(at(&off, unit).standing, Standing::Off { why: "fast.service is not enabled".into() });
 }
+
+/// A node of Slurm, and the environment of who looks.
+fn slurm(reads: &str, config: &str, environment: &str) -> Tree {
+    machine(reads, &["+slurmd"]).file("/etc/slurm/slurm.conf", config).file("/proc/self/environ", environment)
+}
+
+const SLURM: &str =
+    "TaskPlugin=task/affinity,task/cgroup\nCpuFreqDef=Performance\nCpuFreqGovernors=OnDemand,Performance\n";
+
+#[test]
+fn slurm_sets_governors_for_the_steps_of_a_job() {
+    let config = "/etc/slurm/slurm.conf";
+    // Outside of a job it sets nothing.
+    let why = slurm("schedutil", SLURM, "HOME=/root\0").why("governor");
+    assert_eq!(at(&why, config).standing, Standing::Off { why: "it acts while a step of a job runs".into() });
+    // In one it sets its default, unless the step asks for something.
+    let why = slurm("performance", SLURM, "SLURM_JOB_ID=7\0").why("governor");
+    let found = at(&why, config);
+    assert_eq!((found.line, found.phase, found.explains), (Some(2), Phase::Running, true));
+    let asked = "SLURM_JOB_ID=7\0SLURM_CPU_FREQ_REQ=OnDemand\0";
+    let why = slurm("ondemand", SLURM, asked).why("governor");
+    assert!(at(&why, "/proc/self/environ").explains, "{}", why.sentence);
+    assert!(matches!(at(&why, config).standing, Standing::Overridden { .. }));
+    let refused = "SLURM_JOB_ID=7\0SLURM_CPU_FREQ_REQ=Conservative\0";
+    let why = slurm("performance", SLURM, refused).why("governor");
+    assert!(
+        matches!(&at(&why, "/proc/self/environ").standing, Standing::Off { why } if why.contains("CpuFreqGovernors"))
+    );
+    let why =
+        slurm("userspace", SLURM, "SLURM_JOB_ID=7\0SLURM_CPU_FREQ_REQ=1000000-2000000:OnDemand\0").why("max_freq");
+    assert_eq!(at(&why, "/proc/self/environ").values, ["2000000"]);
+}
+
+#[test]
+fn slurm_ignores_frequencies_of_steps_without_cpus_of_their_own() {
+    let ignored = |tree: Tree, config: &str| {
+        let mut tree = tree;
+        matches!(&at(&tree.why("governor"), config).standing, Standing::Off { why } if why.contains("task/affinity"))
+    };
+    let config = "TaskPlugin=task/cgroup\nCpuFreqDef=Performance\n";
+    assert!(ignored(slurm("schedutil", config, "SLURM_JOB_ID=7\0"), "/etc/slurm/slurm.conf"));
+    let bound = slurm("performance", config, "SLURM_JOB_ID=7\0").file("/etc/slurm/cgroup.conf", "ConstrainCores=yes\n");
+    assert!(!ignored(bound, "/etc/slurm/slurm.conf"));
+    let elsewhere = "SLURM_JOB_ID=7\0SLURM_CONF=/opt/slurm.conf\0";
+    let tree = slurm("schedutil", SLURM, elsewhere).file("/opt/slurm.conf", config);
+    assert!(ignored(tree, "/opt/slurm.conf"));
+}

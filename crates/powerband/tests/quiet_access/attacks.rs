@@ -2,7 +2,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -71,7 +71,8 @@ fn what_is_no_message_ends_the_connection() {
     let (service, before) = (Service::with(POLICY), state());
     let hello = json!({"hello": {"wire": 1, "powerband": "0", "purpose": "measure", "doing": ""}}).to_string();
     let call = json!({"call": [1, {"set": {"knobs": []}}]}).to_string();
-    for first in [&b""[..], b"{}", b"\xff\xfe", b"null", b"[]", hello.as_bytes(), call.as_bytes(), &b"[".repeat(60_000)] {
+    for first in [&b""[..], b"{}", b"\xff\xfe", b"null", b"[]", hello.as_bytes(), call.as_bytes(), &b"[".repeat(60_000)]
+    {
         let mut talk = service.talk();
         talk.send(first);
         let answer = talk.hear();
@@ -168,7 +169,11 @@ fn names_sites_and_values_lead_nowhere_else() {
     assert_eq!(fs::read_to_string(target).unwrap(), "kept\n");
     assert_eq!(state(), before);
     // A line of the log is a line, whatever the client wrote.
-    assert!(service.log().lines().all(|line| line.starts_with("access: ") || line.starts_with("note: ")), "{}", service.log());
+    assert!(
+        service.log().lines().all(|line| line.starts_with("access: ") || line.starts_with("note: ")),
+        "{}",
+        service.log()
+    );
     for path in [target, link] {
         fs::remove_file(path).unwrap();
     }
@@ -183,9 +188,11 @@ fn entries_go_back_in_reverse_order_whatever_order_they_are_asked_in() {
     let service = Service::with(POLICY);
     let state_folder = service.path("state");
     // Something that root has set, which is not a client's to undo.
-    service.root(&["set", "max_freq=min"]).ended(0);
+    service.root(&["set", "max_freq=1200MHz"]).ended(0);
     let before = state();
-    let of = |set: &Value| -> Vec<u64> { set["entries"].as_array().unwrap().iter().map(|it| it.as_u64().unwrap()).collect() };
+    let of = |set: &Value| -> Vec<u64> {
+        set["entries"].as_array().unwrap().iter().map(|it| it.as_u64().unwrap()).collect()
+    };
     let mut talk = service.talk().welcome();
     let first = of(&talk.set(&["cpufreq.governor=performance"]).unwrap().unwrap());
     let second = of(&talk.set(&["cpufreq.governor=powersave"]).unwrap().unwrap());
@@ -202,7 +209,8 @@ fn entries_go_back_in_reverse_order_whatever_order_they_are_asked_in() {
     }
     assert_eq!(state(), before, "root's own setting stays");
     // So many at once, and no more.
-    let set = (0..100).map(|number| talk.set(&[["cpufreq.governor=performance", "cpufreq.governor=powersave"][number % 2]]));
+    let set =
+        (0..100).map(|number| talk.set(&[["cpufreq.governor=performance", "cpufreq.governor=powersave"][number % 2]]));
     let set: Vec<bool> = set.map(|set| set.unwrap().is_ok()).collect();
     assert!(set.iter().any(|set| !set), "{set:?}");
     drop(talk);
@@ -211,6 +219,28 @@ fn entries_go_back_in_reverse_order_whatever_order_they_are_asked_in() {
     assert!(state_folder.join("ledger").exists());
     service.root(&["undo"]).ended(0);
     assert_eq!(reads("scaling_max_freq"), reads("cpuinfo_max_freq"));
+}
+
+#[test]
+fn a_client_that_takes_no_answers_fills_no_memory() {
+    if !inside("attacks::a_client_that_takes_no_answers_fills_no_memory") {
+        return;
+    }
+    let (service, before) = (Service::with(POLICY), state());
+    let mut talk = service.talk().welcome();
+    assert!(talk.set(&["cpufreq.governor=powersave"]).unwrap().is_ok());
+    let mut sent = 0;
+    for number in 2..10_000_000_u32 {
+        let call = json!({"call": [number, "open_entries"]}).to_string();
+        let frame = [&u32::try_from(call.len()).unwrap().to_le_bytes(), call.as_bytes()].concat();
+        if talk.stream.write_all(&frame).is_err() {
+            break;
+        }
+        sent += frame.len();
+    }
+    assert!(sent < 8 << 20, "{sent} bytes were taken");
+    until("it is restored", || service.sessions().is_empty());
+    assert_eq!(state(), before);
 }
 
 /// Set for a test that is a crowd of clients: where they connect.
@@ -257,16 +287,29 @@ fn a_crowd_locks_nobody_out() {
     }
     until("everybody is gone", || service.sessions().is_empty());
     assert_eq!(state(), before);
-    until("alice may come again", || Ran::of(&service.user(ALICE, &["service", "--check"]).output().unwrap()).code == Some(0));
+    until("alice may come again", || {
+        Ran::of(&service.user(ALICE, &["service", "--check"]).output().unwrap()).code == Some(0)
+    });
 }
+
+/// Set for a test that is a service of somebody else's: where it listens.
+const FAKE: &str = "POWERBAND_TEST_FAKE";
 
 #[test]
 fn only_one_service_has_a_socket_and_only_where_nobody_else_can_put_one() {
+    if let Some(socket) = std::env::var_os(FAKE) {
+        let _listens = UnixListener::bind(socket).unwrap();
+        let _ = std::io::stdin().read(&mut [0]);
+        return;
+    }
     if !inside("attacks::only_one_service_has_a_socket_and_only_where_nobody_else_can_put_one") {
         return;
     }
     let service = Service::with(POLICY);
-    let words = |socket: &str| ["service", "--policy", &service.path("access.toml").display().to_string(), "--socket", socket].map(str::to_owned);
+    let words = |socket: &str| {
+        ["service", "--policy", &service.path("access.toml").display().to_string(), "--socket", socket]
+            .map(str::to_owned)
+    };
     let run = |socket: &str| {
         let words = words(socket);
         service.root(&words.iter().map(String::as_str).collect::<Vec<_>>())
@@ -279,11 +322,11 @@ fn only_one_service_has_a_socket_and_only_where_nobody_else_can_put_one() {
     let refused = run(&open.join("socket").display().to_string()).ended(8);
     assert!(refused.err.contains("belongs to the user 64101"), "{}", refused.err);
     // A socket that another user has made is none of root's.
-    let mut fake = Command::new("sh");
-    fake.args(["-c", "exec python3 -c 'import socket,time; s=socket.socket(socket.AF_UNIX); s.bind(\"s\"); s.listen(); print(1,flush=True); time.sleep(60)'"]);
-    fake.current_dir(&open).uid(ALICE).gid(ALICE).stdout(Stdio::piped());
-    let mut fake = fake.spawn().unwrap();
-    assert!(fake.stdout.as_mut().unwrap().read(&mut [0]).unwrap() == 1, "it listens");
+    let mut fake = Command::new(std::env::current_exe().unwrap());
+    let name = "attacks::only_one_service_has_a_socket_and_only_where_nobody_else_can_put_one";
+    fake.args(["--exact", name, "--nocapture"]).env(FAKE, open.join("s")).uid(ALICE).gid(ALICE);
+    let mut fake = fake.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    until("it listens", || open.join("s").exists());
     let mut command = service.user(64_102, &["with", "governor=performance", "--", "true"]);
     let ran = Ran::of(&command.env("POWERBAND_SERVICE", open.join("s")).output().unwrap());
     assert!(ran.code != Some(0) && !ran.err.contains("access service"), "{}", ran.err);

@@ -67,7 +67,9 @@ impl Service {
     /// Begins one by this policy.
     pub(crate) fn with(policy: &str) -> Service {
         // Whoever leaves ondemand takes its tunables along.
-        for policy in fs::read_dir(CPUFREQ).unwrap().flatten().filter(|it| it.file_name().to_string_lossy().starts_with("policy")) {
+        for policy in
+            fs::read_dir(CPUFREQ).unwrap().flatten().filter(|it| it.file_name().to_string_lossy().starts_with("policy"))
+        {
             fs::write(policy.path().join("scaling_governor"), "ondemand").unwrap();
         }
         fs::write(format!("{CPUFREQ}/ondemand/up_threshold"), "71").unwrap();
@@ -84,7 +86,11 @@ impl Service {
     fn start(folder: &Path) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_powerband"));
         let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("log")).unwrap();
-        command.args(["service", "--policy"]).arg(folder.join("access.toml")).arg("--socket").arg(folder.join("socket"));
+        command
+            .args(["service", "--policy"])
+            .arg(folder.join("access.toml"))
+            .arg("--socket")
+            .arg(folder.join("socket"));
         command.env("POWERBAND_STATE_DIR", folder.join("state")).stdin(Stdio::null()).stderr(log);
         command.spawn().unwrap()
     }
@@ -121,7 +127,10 @@ impl Service {
         }
         let mut command = Command::new(env!("CARGO_BIN_EXE_powerband"));
         command.args(words).current_dir(&home).stdin(Stdio::null()).uid(uid).gid(uid);
-        command.env("HOME", &home).env("POWERBAND_STATE_DIR", home.join("state")).env("POWERBAND_SERVICE", self.socket());
+        command
+            .env("HOME", &home)
+            .env("POWERBAND_STATE_DIR", home.join("state"))
+            .env("POWERBAND_SERVICE", self.socket());
         for name in ["POWERBAND_MACHINE", "POWERBAND_STORE", "POWERBAND_SEED"] {
             command.env_remove(name);
         }

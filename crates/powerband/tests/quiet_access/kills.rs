@@ -16,7 +16,8 @@ cpus = "all"
 "#;
 
 /// Everything that has an order: governors with tunables, limits, idle states.
-const SETTING: [&str; 4] = ["governor=conservative", "conservative.down_threshold=33", "max_freq=min", "cpuidle.disable@cpu0=1"];
+const SETTING: [&str; 4] =
+    ["governor=conservative", "conservative.down_threshold=33", "max_freq=1200MHz", "cpuidle.disable@cpu0=1"];
 
 fn with(command: &[&'static str]) -> Vec<&'static str> {
     [&["with"][..], &SETTING, &["--"], command].concat()
@@ -57,7 +58,8 @@ fn a_session_killed_at_any_step_leaves_nothing() {
     let (service, before) = (Service::with(POLICY), state());
     for round in 0..40 {
         until("it may connect", || service.run(ALICE, &["service", "--check"]).code == Some(0));
-        let mut child = service.user(ALICE, &with(&["sleep", "60"])).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut child =
+            service.user(ALICE, &with(&["sleep", "60"])).stderr(std::process::Stdio::null()).spawn().unwrap();
         until("there is a session", || !service.sessions().is_empty() || child.try_wait().unwrap().is_some());
         std::thread::sleep(Duration::from_micros(row(round) % 60_000));
         for session in service.sessions() {
@@ -79,8 +81,11 @@ fn a_service_that_is_killed_or_stopped_leaves_nothing() {
     let mut service = Service::with(POLICY);
     let before = state();
     for signal in [Signal::KILL, Signal::TERM] {
-        let mut child = service.user(ALICE, &with(&["sleep", "60"])).stderr(std::process::Stdio::null()).spawn().unwrap();
-        until("it is set", || reads("scaling_governor") == "conservative" && reads("scaling_max_freq") == reads("cpuinfo_min_freq"));
+        let mut child =
+            service.user(ALICE, &with(&["sleep", "60"])).stderr(std::process::Stdio::null()).spawn().unwrap();
+        until("it is set", || {
+            reads("scaling_governor") == "conservative" && reads("scaling_max_freq") == reads("cpuinfo_min_freq")
+        });
         kill_process(Pid::from_child(&service.child), signal).unwrap();
         service.child.wait().unwrap();
         until("it is restored", || state() == before);
@@ -89,7 +94,9 @@ fn a_service_that_is_killed_or_stopped_leaves_nothing() {
     }
     // All of it at once: service, session and guardian.
     let mut child = service.user(ALICE, &with(&["sleep", "60"])).stderr(std::process::Stdio::null()).spawn().unwrap();
-    until("it is set", || reads("scaling_governor") == "conservative" && reads("scaling_max_freq") == reads("cpuinfo_min_freq"));
+    until("it is set", || {
+        reads("scaling_governor") == "conservative" && reads("scaling_max_freq") == reads("cpuinfo_min_freq")
+    });
     let all = service.sessions();
     kill_process(Pid::from_child(&service.child), Signal::STOP).unwrap();
     for session in &all {

@@ -159,7 +159,11 @@ fn users_learn_what_they_may_set() {
     check("64103").ended(3);
     fs::write(&policy, "[[allow]]\nusers = [1]\nknobs = { \"govenor\" = \"any\" }\n").unwrap();
     let refused = check("1").ended(2);
-    assert!(refused.err.contains("access.toml:3: 'govenor' is not a knob; did you mean 'governor'?"), "{}", refused.err);
+    assert!(
+        refused.err.contains("access.toml:3: 'govenor' is not a knob; did you mean 'governor'?"),
+        "{}",
+        refused.err
+    );
     // A slip while it serves lets nobody in.
     let ran = service.run(ALICE, &["with", "governor=performance", "--", "true"]).ended(8);
     assert!(ran.err.contains("the access policy cannot be used"), "{}", ran.err);
@@ -169,4 +173,29 @@ fn users_learn_what_they_may_set() {
     assert!(refused.err.contains("may be written by others than root"), "{}", refused.err);
     let ran = service.run(ALICE, &["with", "governor=performance", "--", "true"]).ended(8);
     assert!(ran.err.contains("the access policy cannot be used"), "{}", ran.err);
+}
+
+#[test]
+fn an_agent_of_the_user_has_knobs_set_as_well() {
+    if !inside("uses::an_agent_of_the_user_has_knobs_set_as_well") {
+        return;
+    }
+    let (service, before) = (Service::with(POLICY), state());
+    let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
+    let agent = format!("cmd:{} agent", env!("CARGO_BIN_EXE_powerband"));
+    let words = ["--machine", &agent, "with", "governor=performance", "--", "cat", governor];
+    assert_eq!(service.run(ALICE, &words).ended(0).out, "performance\n");
+    assert_eq!(state(), before);
+    let words = ["--machine", &agent, "with", "governor=ondemand", "--", "true"];
+    assert!(service.run(BOB, &words).ended(3).err.contains("access policy"));
+    // The agent is killed in the middle.
+    let words = ["--machine", &agent, "with", "governor=powersave", "--", "sleep", "60"];
+    let mut child = service.user(ALICE, &words).spawn().unwrap();
+    until("it is set", || reads("scaling_governor") == "powersave");
+    let agents = format!("/proc/{0}/task/{0}/children", child.id());
+    for pid in fs::read_to_string(agents).unwrap().split_whitespace() {
+        let _ = kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(8));
+    until("it is restored", || state() == before);
 }

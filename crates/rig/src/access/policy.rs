@@ -91,9 +91,13 @@ enum Listed {
 /// # Errors
 /// [`AccessError`]: it cannot be read, others can write it, or there is a slip in it.
 pub fn policy_of(path: &Path) -> Result<Policy, AccessError> {
-    let text = powerband_host::trusted_text(path)?;
+    policy_in(&powerband_host::trusted_text(path)?, path)
+}
+
+/// The policy in the text of a file.
+pub(super) fn policy_in(text: &str, path: &Path) -> Result<Policy, AccessError> {
     let names = Names { user: &powerband_host::uid_of, group: &powerband_host::gid_of };
-    Ok(Policy::parse(&text, &path.display().to_string(), &names)?)
+    Ok(Policy::parse(text, &path.display().to_string(), &names)?)
 }
 
 /// The number and the groups of a user, by name or number.

@@ -9,8 +9,9 @@ use powerband_machine::wire::{Purpose, Refusal};
 use powerband_record::{ErrorClass, Side};
 
 use super::bucket::Bucket;
+use super::policy::policy_in;
 use super::session::who;
-use super::{AccessError, policy_of};
+use super::{AccessError, Policy, policy_of};
 use crate::real::local_machine;
 use crate::{LedgerLocation, Notes, RigError, leftovers, lock, state_folder};
 
@@ -49,7 +50,7 @@ pub fn serve_access(serving: &Serving, notes: &mut dyn Notes, log: &mut dyn FnMu
     let listener = Listener::at(&serving.socket, serving.client_arguments.clone()).map_err(AccessError::from)?;
     restore_left(notes, log);
     log(&format!("serving at {} by {}", serving.socket.display(), serving.policy.display()));
-    let mut doors = Doors { policy: &serving.policy, users: BTreeMap::new(), log };
+    let mut doors = Doors { policy: &serving.policy, read: None, users: BTreeMap::new(), log };
     listener.serve(&mut |peer, own, all| doors.admit(peer, own, all, clock.now_ns()));
     Ok(())
 }
@@ -71,11 +72,23 @@ fn restore_left(notes: &mut dyn Notes, log: &mut dyn FnMut(&str)) {
 /// Who is let in.
 struct Doors<'a> {
     policy: &'a Path,
+    /// The policy as it was read last, with its text: names are looked up once for each text, as a directory service may be slow.
+    read: Option<(String, Policy)>,
     users: BTreeMap<u32, Bucket>,
     log: &'a mut dyn FnMut(&str),
 }
 
 impl Doors<'_> {
+    fn policy(&mut self) -> Result<Policy, AccessError> {
+        let text = powerband_host::trusted_text(self.policy)?;
+        if let Some((_, policy)) = self.read.as_ref().filter(|(read, _)| *read == text) {
+            return Ok(policy.clone());
+        }
+        let policy = policy_in(&text, self.policy)?;
+        self.read = Some((text, policy.clone()));
+        Ok(policy)
+    }
+
     fn admit(&mut self, peer: &Peer, own: usize, all: usize, now_ns: u64) -> Result<(), Refusal> {
         let refused = |class, why: &str| Err(Refusal { class, why: why.to_owned() });
         if self.users.len() >= KNOWN_USERS {
@@ -89,7 +102,7 @@ impl Doors<'_> {
         if own >= MOST_OF_USER || all >= MOST_SESSIONS {
             return refused(ErrorClass::Aborted, "too many connections; try again when one of them has ended");
         }
-        match policy_of(self.policy) {
+        match self.policy() {
             Ok(policy) if policy.granted(peer.uid, &peer.groups).is_empty() => {
                 (self.log)(&format!("{}: refused: the policy has no rule for this user", who(peer)));
                 refused(ErrorClass::Denied, "the access policy does not let you set anything")

@@ -34,7 +34,7 @@ const CHANGE_NS: u64 = 20_000_000;
 /// [`RigError`]: there is no client, or something could not be restored.
 pub fn serve_client(policy: &Path, notes: &mut dyn Notes, log: &mut dyn FnMut(&str)) -> Result<(), RigError> {
     let peer = Peer::at_stdin().map_err(super::AccessError::from)?;
-    let agent = Agent::at_socket(LONGEST_FRAME)?;
+    let mut agent = Agent::at_socket(LONGEST_FRAME)?;
     let granted = policy_of(policy).map(|policy| policy.granted(peer.uid, &peer.groups));
     let opened = granted.map_err(RigError::from).and_then(|granted| Ok((granted, open(agent.hello(), &peer, notes)?)));
     let (granted, (lock, mut opened)) = match opened {
@@ -65,6 +65,8 @@ pub fn serve_client(policy: &Path, notes: &mut dyn Notes, log: &mut dyn FnMut(&s
     if let Some(lock) = lock {
         remove_unused_folder(lock);
     }
+    // Only now: a client that waits for our end finds everything restored, and the machine free.
+    drop(agent);
     restored
 }
 
@@ -77,7 +79,11 @@ fn words(parting: &Parting) -> String {
 
 /// Who a client is, as the log has it.
 pub(super) fn who(peer: &Peer) -> String {
-    format!("{} (uid {}, process {})", powerband_host::user_name(peer.uid), peer.uid, peer.pid)
+    let uid = format!("uid {}", peer.uid);
+    match powerband_host::user_name(peer.uid) {
+        name if name == uid => format!("{uid} (process {})", peer.pid),
+        name => format!("{name} ({uid}, process {})", peer.pid),
+    }
 }
 
 /// The machine for a client; one that changes something has the lock for as long as it is connected.
@@ -95,6 +101,14 @@ fn open(hello: &Hello, peer: &Peer, notes: &mut dyn Notes) -> Result<(Option<pow
     Ok((lock, Opened { world, folder: folder.display().to_string(), held: None }))
 }
 
+/// A setting in force.
+struct InForce {
+    /// As the log has it.
+    words: String,
+    /// What takes it back, in the order of setting.
+    entries: Vec<EntryId>,
+}
+
 /// What is known of a client.
 struct Session<'a> {
     peer: Peer,
@@ -102,8 +116,8 @@ struct Session<'a> {
     /// The CPUs it may run on.
     cpus: CpuList,
     shares_network: bool,
-    /// The entries of each setting in force, in the order of setting.
-    settings: Vec<Vec<EntryId>>,
+    /// The settings in force, in the order of setting.
+    settings: Vec<InForce>,
     changes: Bucket,
     log: &'a mut dyn FnMut(&str),
 }
@@ -130,13 +144,13 @@ impl Session<'_> {
     }
 
     fn set(&mut self, machine: &mut dyn Machine, asked: &Asked) -> Result<Value, Refusal> {
-        let set = self.set_unlogged(machine, asked);
         let knobs = asked.knobs.iter().take(8).map(|asked| {
             let at = asked.site.as_ref().map(|site| format!("@{site}")).unwrap_or_default();
             format!("{}{at}={}", powerband_host::shortened(&asked.knob), powerband_host::shortened(&asked.value))
         });
         let more = if asked.knobs.len() > 8 { " …" } else { "" };
         let what = format!("{}{more}", knobs.collect::<Vec<_>>().join(" "));
+        let set = self.set_unlogged(machine, asked, &what);
         self.say(&match &set {
             Ok(_) => format!("set {what}"),
             Err(refusal) => format!("refused {what}: {}", refusal.why),
@@ -144,7 +158,7 @@ impl Session<'_> {
         set
     }
 
-    fn set_unlogged(&mut self, machine: &mut dyn Machine, asked: &Asked) -> Result<Value, Refusal> {
+    fn set_unlogged(&mut self, machine: &mut dyn Machine, asked: &Asked, words: &str) -> Result<Value, Refusal> {
         let refused = |class, why: String| Refusal { class, why };
         self.wait_for_turn();
         if self.settings.len() >= MOST_SETTINGS || asked.knobs.len() > MOST_KNOBS {
@@ -160,7 +174,7 @@ impl Session<'_> {
             self.granted.check(&target, machine, &self.cpus).map_err(|why| refused(ErrorClass::Denied, why))?;
         }
         let applied = apply_steps(machine, &steps, Hold::Held).map_err(|error| error.refusal())?;
-        self.settings.push(applied.entries.clone());
+        self.settings.push(InForce { words: words.to_owned(), entries: applied.entries.clone() });
         Ok(powerband_knob::answer(&applied))
     }
 
@@ -185,10 +199,14 @@ impl Session<'_> {
     /// Restores the setting of this entry and all that were made after it. In any other order an older setting would bring
     /// back what a newer one found, and what a governor's switch has kept would be gone before the governor is back.
     fn undo(&mut self, machine: &mut dyn Machine, entry: EntryId) -> Undone {
-        if let Some(place) = self.settings.iter().position(|entries| entries.contains(&entry)) {
+        if let Some(place) = self.settings.iter().position(|setting| setting.entries.contains(&entry)) {
             self.wait_for_turn();
-            for entries in self.settings.drain(place..).rev() {
-                restore(machine, &entries, false);
+            for setting in self.settings.split_off(place).into_iter().rev() {
+                let left = restore(machine, &setting.entries, false).left();
+                self.say(&match left.is_empty() {
+                    true => format!("restored what was before {}", setting.words),
+                    false => format!("not restored: {}", left.join(", ")),
+                });
             }
         }
         match machine.open_entries().iter().any(|open| open.id == entry && open.turn.hold == Hold::Held) {
