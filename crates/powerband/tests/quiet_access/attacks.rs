@@ -19,7 +19,8 @@ cpus = "all"
 "cpufreq.governor" = ["performance", "powersave", "ondemand", "conservative"]
 "cpufreq.max_freq" = "any"
 "cpuidle.*" = "any"
-"ondemand.*" = "0..60"
+"ondemand.up_threshold" = "0..60"
+"ondemand.powersave_bias" = "0..60"
 "#;
 
 #[test]

@@ -78,7 +78,7 @@ impl Service {
         fs::write(folder.path().join("access.toml"), policy).unwrap();
         fs::set_permissions(folder.path().join("access.toml"), fs::Permissions::from_mode(0o644)).unwrap();
         let child = Service::start(folder.path());
-        let service = Service { folder, child };
+        let mut service = Service { folder, child };
         service.wait();
         service
     }
@@ -95,8 +95,15 @@ impl Service {
         command.spawn().unwrap()
     }
 
-    fn wait(&self) {
-        until("the service listens", || self.log().contains("serving at") && self.socket().exists());
+    fn wait(&mut self) {
+        for _ in 0..20_000 {
+            if self.log().contains("serving at") && self.socket().exists() {
+                return;
+            }
+            assert!(self.child.try_wait().unwrap().is_none(), "no service: {}", self.log());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        panic!("the service does not listen: {}", self.log());
     }
 
     /// After it was killed.

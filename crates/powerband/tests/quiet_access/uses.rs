@@ -39,7 +39,19 @@ fn a_user_sets_what_the_policy_allows_while_a_command_runs() {
     assert!(log.contains("uid 64101") && log.contains("set cpufreq.governor=performance"), "{log}");
     assert!(log.contains("everything is restored"), "{log}");
     // An experiment: each setting in each block, and everything restored between.
-    let words = ["--json", "try", "governor=performance,powersave", "--blocks", "2", "--settle", "0s", "--", "true"];
+    let words = [
+        "--json",
+        "try",
+        "governor=performance,powersave",
+        "--blocks",
+        "2",
+        "--settle",
+        "0s",
+        "--load",
+        "counter",
+        "--for",
+        "100ms",
+    ];
     let ran = service.run(ALICE, &words);
     assert!(matches!(ran.code, Some(0 | 1)), "{}\n{}", ran.out, ran.err);
     assert_eq!(state(), before);
