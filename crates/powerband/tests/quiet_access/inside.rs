@@ -165,7 +165,11 @@ impl Service {
     pub(crate) fn sessions(&self) -> Vec<Pid> {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
         let pids = fs::read_to_string(children).unwrap_or_default();
-        pids.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+        let lives = |pid: &&str| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+        };
+        pids.split_whitespace().filter(lives).filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
     }
 
     /// Talks to it as root does, whom a policy may name by number.
@@ -292,6 +296,7 @@ pub(crate) fn state() -> BTreeMap<String, String> {
 }
 
 /// A file of the first policy.
+#[track_caller]
 pub(crate) fn reads(file: &str) -> String {
     fs::read_to_string(format!("{CPUFREQ}/policy0/{file}")).unwrap().trim().to_owned()
 }
