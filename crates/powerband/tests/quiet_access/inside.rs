@@ -281,8 +281,10 @@ pub(crate) fn state() -> BTreeMap<String, String> {
     let mut state = BTreeMap::new();
     let mut folders = vec![PathBuf::from("/sys/devices/system/cpu")];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap().flatten() {
-            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+        // A governor's folder may go while we look.
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = entry.path();
             if kind.is_dir() {
                 folders.push(path);
             } else if kind.is_file() && entry.metadata().is_ok_and(|found| found.permissions().mode() & 0o222 != 0) {

@@ -58,6 +58,7 @@ fn a_session_killed_at_any_step_leaves_nothing() {
     let (service, before) = (Service::with(POLICY), state());
     for round in 0..40 {
         until("it may connect", || service.run(ALICE, &["service", "--check"]).code == Some(0));
+        until("that was all", || service.sessions().is_empty());
         let mut child =
             service.user(ALICE, &with(&["sleep", "60"])).stderr(std::process::Stdio::null()).spawn().unwrap();
         until("there is a session", || !service.sessions().is_empty() || child.try_wait().unwrap().is_some());
