@@ -117,7 +117,7 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
         return confirmed(&mut rig, shared, &told, &confirmation, within_ns);
     }
     if told.is_lent(rig.world()) {
-        return hold(&mut rig, shared, told);
+        return hold(&mut rig, shared, &told);
     }
     if !args.dry_run {
         keep(&mut rig, &told, &names)?;
@@ -236,9 +236,9 @@ impl Told {
     }
 }
 
-/// What an access service has set goes when we do, so we stay until we are stopped.
-fn hold(rig: &mut Rig, shared: &Shared, mut told: Told) -> Answer {
-    told.hear_witnesses(rig.world());
+/// What an access service has set goes when we do, so we stay until we are stopped. No witnesses are heard: a signal that comes
+/// meanwhile must not be missed.
+fn hold(rig: &mut Rig, shared: &Shared, told: &Told) -> Answer {
     if shared.json {
         output::print_document(&told.shape(false, None))?;
     } else {
