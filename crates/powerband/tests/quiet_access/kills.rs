@@ -36,8 +36,7 @@ fn a_client_killed_at_any_step_leaves_nothing() {
     service.run(ALICE, &with(&["true"])).ended(0);
     let (words, mut seen_set) = (with(&["sleep", "60"]), 0);
     for round in 0..100 {
-        // Connections come at a rate.
-        until("it may connect", || service.run(ALICE, &["service", "--check"]).code == Some(0));
+        // One that comes too soon after the others is refused, which is as well.
         let mut child = service.user(ALICE, &words).stderr(std::process::Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(row(round) % 150_000));
         seen_set += u32::from(reads("scaling_governor") == "conservative");
