@@ -383,6 +383,7 @@ fn welcome(wire: u32) -> Vec<u8> {
     };
     let (powerband, folder) = ("test".into(), "/nowhere".into());
     let welcome = Welcome { wire, powerband, identity, peer_address: None, folder, held: None };
+    sets: false,
     frame(&FromAgent::Welcome(Box::new(welcome))).unwrap()
 }
 

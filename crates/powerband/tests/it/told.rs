@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::desk::{Desk, text, workspace};
 
-const VERBS: [&str; 31] = [
+const VERBS: [&str; 32] = [
     "info",
     "get",
     "why",

@@ -33,7 +33,7 @@ impl Pattern {
 
 /// Whether a name is one of the catalogue's own, and not one after a file or a key of somebody's choice.
 pub(super) fn is_catalogue(name: &str) -> bool {
-    powerband_knob::catalogue::ALL.iter().any(|knob| knob.about().name == name)
+    !name.ends_with(['.', ':']) && powerband_knob::catalogue::ALL.iter().any(|knob| knob.about().name == name)
 }
 
 /// What some users may set.
