@@ -382,8 +382,7 @@ fn welcome(wire: u32) -> Vec<u8> {
         owner: 1,
     };
     let (powerband, folder) = ("test".into(), "/nowhere".into());
-    let welcome = Welcome { wire, powerband, identity, peer_address: None, folder, held: None };
-    sets: false,
+    let welcome = Welcome { wire, powerband, identity, peer_address: None, folder, held: None, sets: false };
     frame(&FromAgent::Welcome(Box::new(welcome))).unwrap()
 }
 
