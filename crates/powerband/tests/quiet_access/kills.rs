@@ -38,14 +38,19 @@ fn a_client_killed_at_any_step_leaves_nothing() {
     for round in 0..100 {
         // One that comes too soon after the others is refused, which is as well.
         let mut child = service.user(ALICE, &words).stderr(std::process::Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_micros(row(round) % 150_000));
+        // At any step: on its way to the first change, and from that on.
+        if round % 2 == 0 {
+            let mut begun = || reads("scaling_governor") == "conservative" || child.try_wait().unwrap().is_some();
+            until("the first change is made", &mut begun);
+        }
+        std::thread::sleep(Duration::from_micros(row(round) % 60_000));
         seen_set += u32::from(reads("scaling_governor") == "conservative");
-        kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+        child.kill().unwrap();
         child.wait().unwrap();
         until("its session is gone", || service.sessions().is_empty());
         assert_eq!(state(), before, "round {round}");
     }
-    assert!(seen_set > 0, "no client lived long enough to set anything");
+    assert!(seen_set > 20, "only {seen_set} clients had set anything");
     assert!(!service.log().contains("RESTORE INCOMPLETE"), "{}", service.log());
 }
 
