@@ -58,10 +58,10 @@ fn what_a_shell_prints_is_told_from_the_protocol() {
 
 #[test]
 fn another_version_is_refused_by_its_number_whatever_else_it_says() {
-    let of_tomorrow = json!({"hello": {"wire": 9, "powerband": "7.0", "colour": "green"}}).to_string();
+    let of_tomorrow = json!({"hello": {"wire": 10, "powerband": "7.0", "colour": "green"}}).to_string();
     let error = first_message::<FromOwner>(of_tomorrow.as_bytes()).unwrap_err();
-    assert_eq!(error, WireError::OtherVersion { wire: 9, powerband: "7.0".into() });
-    assert!(error.to_string().contains("version 9") && error.to_string().contains("same powerband on both machines"));
+    assert_eq!(error, WireError::OtherVersion { wire: 10, powerband: "7.0".into() });
+    assert!(error.to_string().contains("version 10") && error.to_string().contains("same powerband on both machines"));
     let ours = serde_json::to_vec(&hello(WIRE_VERSION)).unwrap();
     assert_eq!(first_message::<FromOwner>(&ours), Ok(hello(WIRE_VERSION)));
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::inside::{ALICE, Ran, Service, inside, reads, state, until};
+use crate::inside::{ALICE, Ran, Service, Talk, inside, reads, state, until};
 
 /// Root's number may be in a policy like any other: the tests speak as root, and Alice as herself.
 const POLICY: &str = r#"
@@ -102,6 +102,16 @@ fn what_is_no_message_ends_the_connection() {
     assert_eq!(state(), before);
 }
 
+/// CPUs that are none, and more knobs than anybody needs.
+fn refuses_cpus_and_crowds_of_knobs(talk: &mut Talk) {
+    for cpus in ["0-4294967295", "x", "-1", "99"] {
+        let asked = json!({"set": {"cpus": cpus, "knobs": [{"knob": "cpufreq.governor", "value": "performance"}]}});
+        assert!(talk.call(&asked).unwrap().get("Err").is_some(), "{cpus}");
+    }
+    let many: Vec<Value> = (0..500).map(|_| json!({"knob": "cpufreq.governor", "value": "performance"})).collect();
+    assert!(talk.call(&json!({"set": {"knobs": many}})).unwrap().get("Err").is_some());
+}
+
 #[test]
 fn names_sites_and_values_lead_nowhere_else() {
     if !inside("attacks::names_sites_and_values_lead_nowhere_else") {
@@ -127,7 +137,7 @@ fn names_sites_and_values_lead_nowhere_else() {
         &[&format!("file:{open}/link=x")],
         &[&format!("file:{open}/new=x")],
         &[&format!("file:{target}=other")],
-        &[&format!("file:/run/../run/access-target=allowed")],
+        &["file:/run/../run/access-target=allowed"],
         &["sysctl.kernel.core_pattern=|/tmp/harm"],
         &["sysctl.net/../kernel/core_pattern=x"],
         &["module.kvm.halt_poll_ns=0"],
@@ -155,12 +165,7 @@ fn names_sites_and_values_lead_nowhere_else() {
         assert!(set.is_err(), "{knobs:?}: {set:?}");
         assert_eq!(state(), before, "{knobs:?}");
     }
-    for cpus in ["0-4294967295", "x", "-1", "99"] {
-        let asked = json!({"set": {"cpus": cpus, "knobs": [{"knob": "cpufreq.governor", "value": "performance"}]}});
-        assert!(talk.call(&asked).unwrap().get("Err").is_some(), "{cpus}");
-    }
-    let many: Vec<Value> = (0..500).map(|_| json!({"knob": "cpufreq.governor", "value": "performance"})).collect();
-    assert!(talk.call(&json!({"set": {"knobs": many}})).unwrap().get("Err").is_some());
+    refuses_cpus_and_crowds_of_knobs(&mut talk);
     assert_eq!(fs::read_to_string(target).unwrap(), "kept\n");
     // What is named in full is set, and restored.
     assert!(talk.set(&[&format!("file:{target}=allowed")]).unwrap().is_ok());
