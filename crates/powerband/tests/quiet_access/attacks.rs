@@ -175,8 +175,11 @@ fn names_sites_and_values_lead_nowhere_else() {
     assert_eq!(fs::read_to_string(target).unwrap(), "kept\n");
     assert_eq!(state(), before);
     // A line of the log is a line, whatever the client wrote.
-    let log = service.log();
-    assert!(log.lines().all(|line| line.starts_with("access: ") || line.starts_with("note: ")), "{log}");
+    assert!(
+        service.log().lines().all(|line| line.starts_with("access: ") || line.starts_with("note: ")),
+        "{}",
+        service.log()
+    );
     for path in [target, link] {
         fs::remove_file(path).unwrap();
     }
