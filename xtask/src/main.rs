@@ -21,7 +21,7 @@ usage: cargo xtask CHORE
        [--changed[=COMMIT]]                      only what changed since a commit (default: since the branch left
                                                  origin/main), and the pure tests of what imports that
   tidy                                           the rules of the tree that no compiler holds
-  sweep [--seeds N] [--seed S] [--only faults|chance|fleet-statistics|guests|traces|texts|doctor]
+  sweep [--seeds N] [--seed S] [--only faults|chance|fleet-statistics|fleet|guests|traces|texts|doctor]
                                                  N stories of faults, the long Monte Carlo forms, real kernels in guests
                                                  (which records what the pure tier replays), garbled texts, in release;
                                                  by their names alone traces: that recording, and doctor: a kernel's

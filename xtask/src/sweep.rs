@@ -22,12 +22,18 @@ const CHANCE: [(&str, &[&str]); 5] = [
     ("powerband-report", &["chance::", "fleets::"]),
     ("powerband-experiment", &["required::sweep_", "tuned::where_nothing"]),
     ("powerband-advice", &["sweep_"]),
-    ("powerband", &["sweep_", "--skip", "fuzzed::", "--skip", "broken::", "--skip", "kconfig::"]),
+    (
+        "powerband",
+        &["sweep_", "--skip", "clusters::", "--skip", "fuzzed::", "--skip", "broken::", "--skip", "kconfig::"],
+    ),
 ];
 
 /// Where the statistics of fleets are alone, which are a part of the long statistical forms.
 const FLEET_STATISTICS: [(&str, &[&str]); 2] =
     [("powerband-stats", &["fleet_statistics::", "--nocapture"]), ("powerband-report", &["fleets::"])];
+
+/// Where tasks and daemons of a real Slurm of 64 nodes are killed.
+const FLEET: (&str, &[&str]) = ("powerband", &["clusters::sweep_", "--nocapture"]);
 
 /// Where governors of real kernels in guests play random loads beside the model, and where guests' experiments are killed.
 const GUESTS: (&str, &[&str]) = ("powerband-bench-virtual", &["sweep_", "--skip", "built::"]);
@@ -68,6 +74,8 @@ enum Kind {
     Chance,
     /// How often a claim about a fleet is wrong, with the tables printed. The usual sweep has it among the claims.
     FleetStatistics,
+    /// Fleets on a Slurm of 64 nodes while it is killed in parts. Takes minutes a fleet, so that it must be asked for.
+    Fleet,
     /// What real kernels do in guests, at random.
     Guests,
     /// What the pure tier replays of them, recorded anew. Real kernels do it too.
@@ -80,12 +88,20 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 7] =
-        [Kind::Faults, Kind::Chance, Kind::FleetStatistics, Kind::Guests, Kind::Traces, Kind::Texts, Kind::Doctor];
+    const ALL: [Kind; 8] = [
+        Kind::Faults,
+        Kind::Chance,
+        Kind::FleetStatistics,
+        Kind::Fleet,
+        Kind::Guests,
+        Kind::Traces,
+        Kind::Texts,
+        Kind::Doctor,
+    ];
 
     /// Whether it takes part when nothing is asked for.
     fn is_usual(self) -> bool {
-        !matches!(self, Kind::Traces | Kind::Doctor | Kind::FleetStatistics)
+        !matches!(self, Kind::Traces | Kind::Doctor | Kind::FleetStatistics | Kind::Fleet)
     }
 
     fn name(self) -> &'static str {
@@ -93,6 +109,7 @@ impl Kind {
             Kind::Faults => "faults",
             Kind::Chance => "chance",
             Kind::FleetStatistics => "fleet-statistics",
+            Kind::Fleet => "fleet",
             Kind::Guests => "guests",
             Kind::Traces => "traces",
             Kind::Texts => "texts",
@@ -132,9 +149,9 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
             "--only" => {
                 let text = value(word, &mut words)?;
                 let kind = Kind::ALL.into_iter().find(|kind| kind.name() == text);
-                asked.only = Some(
-                    kind.context("--only takes faults, chance, fleet-statistics, guests, traces, texts or doctor")?,
-                );
+                asked.only = Some(kind.context(
+                    "--only takes faults, chance, fleet-statistics, fleet, guests, traces, texts or doctor",
+                )?);
             }
             _ => bail!("'{word}' means nothing to sweep\n\n{}", crate::USAGE),
         }
@@ -156,6 +173,7 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
             Kind::Faults => (format!("{} stories of faults", asked.seeds), &[FAULTS][..]),
             Kind::Chance => ("the long statistical forms".to_owned(), &CHANCE[..]),
             Kind::FleetStatistics => ("the statistics of fleets".to_owned(), &FLEET_STATISTICS[..]),
+            Kind::Fleet => ("fleets on 64 nodes".to_owned(), &[FLEET][..]),
             Kind::Guests => ("real kernels in guests".to_owned(), &[GUESTS][..]),
             Kind::Traces => ("a recording of governors in real kernels".to_owned(), &[TRACES][..]),
             Kind::Texts => ("garbled texts and broken files".to_owned(), &TEXTS[..]),

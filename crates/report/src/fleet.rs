@@ -17,7 +17,7 @@ mod lines;
 mod lost;
 mod odd;
 mod recommended;
-mod text;
+pub(crate) mod text;
 mod words;
 
 pub use lines::Slurm;

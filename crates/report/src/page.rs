@@ -1,4 +1,4 @@
-//! A page of HTML in one file: what an experiment found, or a comparison, or articles done again. It opens offline,
+//! A page of HTML in one file: what an experiment found, or a comparison, a fleet, or articles done again. It opens offline,
 //! asks for nothing, and an experiment's page can be run again from itself.
 //!
 //! Written by a small writer of our own ([`html`]): what comes from outside passes one function that makes it text, and
@@ -6,6 +6,7 @@
 use powerband_record::Event;
 
 use crate::comparison::Comparison;
+use crate::fleet::FleetAnswer;
 use crate::json::Report;
 use crate::load;
 use crate::picture::{Picture, claims_picture};
@@ -16,6 +17,7 @@ mod account;
 mod compared;
 mod data;
 mod figure;
+mod fleets;
 mod frame;
 mod html;
 mod policy;
@@ -62,6 +64,17 @@ pub fn comparison(of: &Comparison, models: &[Model], pictures: &[Picture]) -> Re
     data.comparison = Some(of.clone());
     data.compared = models.iter().filter_map(|model| Report::new(model).header).collect();
     document("Comparison", "powerband compare", &compared::sections(of, models, pictures), &data)
+}
+
+/// The page of a fleet: one plan on many nodes.
+///
+/// # Errors
+/// As [`experiment`].
+pub fn fleet(of: &FleetAnswer, pictures: &[Picture]) -> Result<String, serde_json::Error> {
+    let mut data = Data::new("fleet", pictures);
+    data.fleet = Some(of.clone());
+    let title = of.title.clone().unwrap_or_else(|| "One plan on many nodes".to_owned());
+    document(&title, "powerband fleet report", &fleets::sections(of, pictures), &data)
 }
 
 /// The page of published articles done again.

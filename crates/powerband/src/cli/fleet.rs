@@ -23,7 +23,7 @@ pub(crate) enum FleetVerb {
     /// End a fleet; its nodes restore what they changed
     Cancel(OneFleet),
     /// Show what a fleet found
-    Report(OneFleet),
+    Report(FleetReport),
     /// Start again what was lost or is incomplete
     Resume(FleetResume),
     /// Run the part of one node
@@ -95,6 +95,20 @@ pub(crate) struct OneFleet {
     /// The fleet: its folder, the beginning of its key, or last
     #[arg(default_value = "last")]
     pub(crate) fleet: String,
+}
+
+/// `fleet report`.
+#[derive(Args, Debug)]
+pub(crate) struct FleetReport {
+    /// Which.
+    #[command(flatten)]
+    pub(crate) of: OneFleet,
+    /// Write one HTML page with charts instead (-: standard output)
+    #[arg(short, long, value_name = "FILE.html", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite the file
+    #[arg(long, requires = "output", help_heading = OUTPUT)]
+    pub(crate) force: bool,
 }
 
 /// `fleet resume`.

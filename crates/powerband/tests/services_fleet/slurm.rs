@@ -30,8 +30,8 @@ pub(crate) struct Slurm {
 }
 
 impl Slurm {
-    /// Starts it, and waits until all four nodes are idle.
-    pub(crate) fn start() -> Slurm {
+    /// Starts it with nodes n1, n2, …, and waits until all of them are idle.
+    pub(crate) fn start(nodes: u32) -> Slurm {
         let folder = TempDir::new().unwrap();
         let path = folder.path().to_owned();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -43,7 +43,7 @@ impl Slurm {
         fs::write(path.join("munge.key"), key).unwrap();
         fs::set_permissions(path.join("munge.key"), fs::Permissions::from_mode(0o400)).unwrap();
         let mut slurm = Slurm { folder, children: BTreeMap::new() };
-        fs::write(slurm.conf(), configuration(&path)).unwrap();
+        fs::write(slurm.conf(), configuration(&path, nodes)).unwrap();
         let option = |name: &str, file: &str| format!("--{name}={}", path.join(file).display());
         let mut munged = Command::new("/usr/sbin/munged");
         munged
@@ -54,11 +54,11 @@ impl Slurm {
         slurm.child("munged", &mut munged);
         until("munged listens", || path.join("run/munge.socket").exists());
         slurm.child("slurmctld", Command::new("/usr/sbin/slurmctld").args(["-D", "-i"]));
-        for node in ["n1", "n2", "n3", "n4"] {
-            slurm.start_node(node);
+        for node in 1..=nodes {
+            slurm.start_node(&format!("n{node}"));
         }
         until("all nodes are idle", || {
-            slurm.ask("sinfo", &["-h", "-N", "-o", "%T"]).lines().filter(|l| *l == "idle").count() == 4
+            slurm.ask("sinfo", &["-h", "-N", "-o", "%T"]).lines().filter(|l| *l == "idle").count() == nodes as usize
         });
         slurm
     }
@@ -99,10 +99,15 @@ impl Slurm {
 
     /// Kills the slurmstepd that watches over a job: what it watched runs on.
     pub(crate) fn kill_step(&self, job: &str) {
+        assert!(self.kill_steps(job) > 0, "job {job} has no slurmstepd");
+    }
+
+    /// Kills every slurmstepd of a job; how many there were.
+    pub(crate) fn kill_steps(&self, job: &str) -> usize {
         let named = format!("[{job}.");
         let steps: Vec<i32> = self.processes(|words| words.starts_with("slurmstepd") && words.contains(&named));
-        assert!(!steps.is_empty(), "job {job} has no slurmstepd");
-        steps.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        steps.iter().for_each(|pid| signal(*pid, Signal::KILL));
+        steps.len()
     }
 
     /// Processes of this Slurm whose words are of a kind.
@@ -142,7 +147,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-fn configuration(folder: &Path) -> String {
+fn configuration(folder: &Path, nodes: u32) -> String {
     let (host, folder) = (rustix::system::uname(), folder.display());
     let host = host.nodename().to_str().unwrap();
     let mut text = format!(
@@ -156,7 +161,7 @@ fn configuration(folder: &Path) -> String {
          PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO\n",
         free_port()
     );
-    for number in 1..=4 {
+    for number in 1..=nodes {
         text += &format!(
             "NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={} CPUs=2 RealMemory=500 State=UNKNOWN\n",
             free_port()

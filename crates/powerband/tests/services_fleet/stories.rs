@@ -14,27 +14,31 @@ use crate::slurm::{Slurm, ready, signal};
 /// Blocks that keep a node busy for some seconds.
 const LONG: &str = "40";
 
-struct Cluster {
-    desk: Desk,
-    slurm: Slurm,
+pub(crate) struct Cluster {
+    pub(crate) desk: Desk,
+    pub(crate) slurm: Slurm,
 }
 
 impl Cluster {
     fn start() -> Cluster {
-        Cluster { desk: Desk::new(), slurm: Slurm::start() }
+        Cluster::of(4)
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn of(nodes: u32) -> Cluster {
+        Cluster { desk: Desk::new(), slurm: Slurm::start(nodes) }
+    }
+
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = self.desk.command(words);
         command.env("SLURM_CONF", self.slurm.conf()).env("TMPDIR", self.desk.beside(""));
         command
     }
 
-    fn run(&self, words: &[&str]) -> Ran {
+    pub(crate) fn run(&self, words: &[&str]) -> Ran {
         Ran::of(&self.command(words).output().unwrap())
     }
 
-    fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.desk.beside("fleet")
     }
 
@@ -56,7 +60,7 @@ impl Cluster {
         self.command(&[&words[..], &["--folder", folder.to_str().unwrap()], more].concat())
     }
 
-    fn status(&self) -> Vec<Value> {
+    pub(crate) fn status(&self) -> Vec<Value> {
         let folder = self.folder();
         let ran = self.run(&["--json", "fleet", "status", folder.to_str().unwrap()]).ended(0);
         ran.value()["nodes"].as_array().unwrap().clone()
@@ -98,13 +102,13 @@ impl Drop for Cluster {
 }
 
 /// Starts a command; however busy the machine is, it is waited for.
-fn start(mut command: Command) -> JoinHandle<Output> {
+pub(crate) fn start(mut command: Command) -> JoinHandle<Output> {
     std::thread::spawn(move || command.output().unwrap())
 }
 
 /// The trials of a file that are done, by their numbers; no number comes twice.
 #[track_caller]
-fn trials(path: &Path) -> Vec<u64> {
+pub(crate) fn trials(path: &Path) -> Vec<u64> {
     let text = fs::read_to_string(path).unwrap();
     let events = text.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
     let done: Vec<u64> =

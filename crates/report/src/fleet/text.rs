@@ -19,7 +19,7 @@ const HALF: usize = 2;
 const KINDS: usize = 2;
 
 /// How far the fleet is: `16 of 16 nodes, 15 finished, 1 lost`.
-fn header(of: &FleetAnswer) -> String {
+pub(crate) fn header(of: &FleetAnswer) -> String {
     let count = |state: NodeState| of.nodes.iter().filter(|node| node.state == state).count();
     let states = [
         (NodeState::Finished, "finished"),
@@ -43,7 +43,8 @@ fn header(of: &FleetAnswer) -> String {
     format!("{title}{nodes}, {}{looked}; error rate {}", told.join(", "), percent(of.alpha))
 }
 
-fn row(metric: &MetricAnswer, setting: &str, group: &GroupAnswer) -> Vec<String> {
+/// A row of the table of settings: metric, setting, change, interval, spread, next node, verdict, nodes.
+pub(crate) fn row(metric: &MetricAnswer, setting: &str, group: &GroupAnswer) -> Vec<String> {
     let unit = if metric.absolute { unit_of(&metric.metric) } else { "%" };
     let dash = || "-".to_owned();
     let interval = group.low.zip(group.high).map(|(low, high)| between(metric, low, high).replace(" .. ", ".."));
@@ -81,7 +82,7 @@ fn table(of: &FleetAnswer, width: usize, most: usize) -> (Vec<String>, usize) {
 }
 
 /// What is typed or pasted, a line each.
-fn commands(of: &FleetAnswer) -> Vec<String> {
+pub(crate) fn commands(of: &FleetAnswer) -> Vec<String> {
     let Some(recommended) = &of.recommended else { return Vec::new() };
     let mut lines = Vec::new();
     if let Some(slurm) = &recommended.slurm {
@@ -98,7 +99,8 @@ fn disagreeing(of: &FleetAnswer) -> bool {
     all.filter_map(|setting| setting.fleet.spread.as_ref()).any(|spread| spread.disagree)
 }
 
-fn caveats(of: &FleetAnswer) -> Vec<String> {
+/// What has to be known beside the verdicts.
+pub(crate) fn caveats(of: &FleetAnswer) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let slurm = of.recommended.as_ref().and_then(|it| it.slurm.as_ref());
     if slurm.is_some_and(|slurm| slurm.in_part) {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::comparison::Comparison;
+use crate::fleet::FleetAnswer;
 use crate::json::{Header, Report};
 use crate::picture::{Dense, Picture};
 
@@ -40,7 +41,7 @@ pub enum PageError {
 pub struct Data {
     /// [`VERSION`].
     pub version: u32,
-    /// `experiment`, `comparison` or `replication`.
+    /// `experiment`, `comparison`, `fleet` or `replication`.
     pub kind: String,
     /// What is reported of an experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,6 +55,9 @@ pub struct Data {
     /// Who, when and where of the experiments compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<Header>,
+    /// What a fleet found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetAnswer>,
     /// Articles done again, as `replicate --json` tells them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replications: Option<serde_json::Value>,
@@ -95,6 +99,7 @@ impl Data {
             plan: None,
             comparison: None,
             compared: Vec::new(),
+            fleet: None,
             replications: None,
             pictures: pictures.iter().map(picture).collect(),
         }

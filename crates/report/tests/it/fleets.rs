@@ -286,6 +286,24 @@ fn many_settings_and_long_names_fit_a_terminal() {
     fits(&found);
 }
 
+#[test]
+fn a_page_says_what_the_text_says_and_a_name_is_text() {
+    let mut nodes = fleet(&good(), 7);
+    for (header, _) in &mut nodes {
+        let task = header.fleet.as_mut().unwrap();
+        task.facts.insert("cpu".into(), "<img src=x onerror=alert(1)>".into());
+    }
+    let found = answer(&nodes, &over()).unwrap();
+    let page = powerband_report::page::fleet(&found, &fleet_pictures(&found)).unwrap();
+    assert!(!page.contains("<img") && page.contains("&lt;img src=x"));
+    for node in &found.nodes {
+        assert!(page.contains(&format!("<bdi>{}</bdi>", node.node)), "{}", node.node);
+    }
+    let recommended = found.recommended.as_ref().unwrap();
+    assert!(page.contains(&recommended.keep) && page.matches("<svg").count() == fleet_pictures(&found).len());
+    assert!(page.contains("<h2>Verdict</h2>") || page.contains(">Verdict</h2>"), "a section each");
+}
+
 /// 64 nodes whose effects are half a percent apart, one of them reversed: it is named, and hardly ever another.
 #[test]
 fn of_twenty_fleets_the_reversed_node_is_named_in_nineteen() {

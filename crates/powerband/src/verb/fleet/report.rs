@@ -1,14 +1,25 @@
 //! `fleet report`: what holds for all nodes.
 use powerband_fleet::{Fleet, Folder};
+use powerband_report::picture::fleet_pictures;
 
 use super::{answer, find};
-use crate::cli::{OneFleet, Shared};
-use crate::exit::{Answer, Exit};
-use crate::output;
+use crate::cli::{FleetReport, Shared};
+use crate::exit::{Answer, Exit, Failure};
+use crate::{output, page};
 
-pub(super) fn run(shared: &Shared, args: &OneFleet) -> Answer {
-    let (folder, fleet) = find(args)?;
-    print(shared, &fleet, &folder)
+pub(super) fn run(shared: &Shared, args: &FleetReport) -> Answer {
+    if let Some(path) = &args.output {
+        page::is_free(path, args.force)?;
+    }
+    let (folder, fleet) = find(&args.of)?;
+    let Some(path) = &args.output else { return print(shared, &fleet, &folder) };
+    let answer = answer::answer(&fleet, &folder)?;
+    let page = powerband_report::page::fleet(&answer, &fleet_pictures(&answer));
+    let written = page::write(path, &page.map_err(|error| Failure::new(Exit::Failed, error))?, args.force)?;
+    if path.as_os_str() != "-" {
+        output::print(&format!("wrote {}", path.display()));
+    }
+    Ok(written)
 }
 
 /// Prints what it found.
