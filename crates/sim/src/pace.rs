@@ -12,18 +12,23 @@ pub(crate) struct Pace {
     found: Vec<(String, String)>,
 }
 
-/// What a command line runs: a shell that one command takes the place of is that command.
-pub(crate) fn line_of(argv: &[String]) -> String {
+/// What a shell is given to run; one command that takes its place is that command. `None` where no shell is called.
+fn line_of_shell(argv: &[String]) -> Option<&str> {
     match argv {
-        [shell, flag, line] if shell == "sh" && flag == "-c" => line.strip_prefix("exec ").unwrap_or(line).to_owned(),
-        _ => argv.join(" "),
+        [shell, flag, line] if shell == "sh" && flag == "-c" => Some(line.strip_prefix("exec ").unwrap_or(line)),
+        _ => None,
     }
+}
+
+/// What a command line is called where there is no model for it: its program, or the line that a shell is given.
+pub(crate) fn name_of(argv: &[String]) -> &str {
+    line_of_shell(argv).or(argv.first().map(String::as_str)).unwrap_or_default()
 }
 
 /// The options of a command line that runs `powerband pace cpuspeed`; `None` for any other, and where it has an option that this
 /// model lacks.
 pub(crate) fn options(argv: &[String]) -> Option<Options> {
-    let line = line_of(argv);
+    let line = line_of_shell(argv).map_or_else(|| argv.join(" "), str::to_owned);
     let mut words = line.split_whitespace();
     let program = words.next()?.rsplit('/').next()?;
     if (program, words.next()?, words.next()?) != ("powerband", "pace", "cpuspeed") {

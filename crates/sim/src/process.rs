@@ -110,7 +110,7 @@ impl Profile {
         match work {
             Work::Command { argv, demand: None, .. } if pace::options(argv).is_some() => Ok(()),
             Work::Command { argv, demand: None, .. } if argv.first().is_some_and(|program| !program.is_empty()) => {
-                Err(not_modelled(&name, format!("'{}'", pace::line_of(argv)), STATE_DEMAND))
+                Err(not_modelled(&name, format!("'{}'", pace::name_of(argv)), STATE_DEMAND))
             }
             Work::Command { invocation, .. } => match beyond_the_model(invocation) {
                 Some(what) => Err(not_modelled(&name, what, LEAVE_OUT)),
