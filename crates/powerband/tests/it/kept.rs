@@ -51,7 +51,7 @@ grep -c ^until_confirmed /etc/powerband/kept.toml
         &[
             "--- /etc/default/cpufrequtils\n+++ /etc/default/cpufrequtils\n # mine\n-GOVERNOR=\"ondemand\"\n+GOVERNOR=\"powersave\"\n+ENABLE=\"true\"\n",
             "nothing was changed\nsame\n",
-            "kept over reboots: cpufreq.governor=powersave (experiment 1), set at boot by cpufrequtils\n",
+            "kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
             "to have it from the start of the kernel, add to its command line: cpufreq.default_governor=powersave\n",
             "# mine\nGOVERNOR=\"powersave\"\nENABLE=\"true\"\nMAX_SPEED=\"1200000\"\n",
             "8 of 8 kept settings are in force\n",
