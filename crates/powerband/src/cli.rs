@@ -23,7 +23,7 @@ mod stored;
 pub(crate) use change::{Set, Undo, With};
 pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
-pub(crate) use fleet::{Fleet, FleetResume, FleetRun, FleetTask, FleetVerb, OneFleet, Waiting};
+pub(crate) use fleet::{Fleet, FleetReport, FleetResume, FleetRun, FleetTask, FleetVerb, OneFleet, Waiting};
 pub(crate) use guard::Guard;
 pub(crate) use judged::Judged;
 pub(crate) use keep::{Keep, Unkeep};
