@@ -34,7 +34,8 @@ impl Random {
     }
 }
 
-/// A machine file for each node, and the plan. On the odd node a core needs more voltage at the lower clock.
+/// A machine file for each node, and the plan. On the odd node a core needs more voltage at the lower clock. One setting has no effect
+/// and stays undecided, so that no node is left out.
 fn written(folder: &Path, odd: u32) -> PathBuf {
     for node in 1..=NODES {
         let mut text = format!("like = \"node\"\nname = \"n{node}\"\ntitle = \"node {node} of a test\"\n");
@@ -45,8 +46,8 @@ fn written(folder: &Path, odd: u32) -> PathBuf {
     }
     let path = folder.join("plan.toml");
     let plan = format!(
-        "machine = \"sim:node\"\ncpus = \"0-3\"\nsettings = [\"2.1GHz: max_freq=2100MHz\", \"1.6GHz: max_freq=1600MHz\"]\n\
-         reference = \"2.1GHz\"\nmargin = \"2%\"\nmetrics = [\"power_w:lower\"]\n\
+        "machine = \"sim:node\"\ncpus = \"0-3\"\nsettings = [\"2.1GHz: max_freq=2100MHz\", \"1.6GHz: max_freq=1600MHz\", \"no effect: max_freq=2100MHz min_freq=900MHz\"]\n\
+         reference = \"2.1GHz\"\nmargin = \"0.01%\"\nmetrics = [\"power_w:lower\"]\n\
          [fleet]\nmachine = \"sim:{}/{{node}}.toml#{{node}}\"\n[load]\nkind = \"counter\"\nfor = \"5s\"\npin = \"0-3\"\n",
         folder.display()
     );
