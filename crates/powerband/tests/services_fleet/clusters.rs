@@ -46,7 +46,7 @@ fn written(folder: &Path, odd: u32) -> PathBuf {
     }
     let path = folder.join("plan.toml");
     let plan = format!(
-        "machine = \"sim:node\"\ncpus = \"0-3\"\nsettings = [\"2.1GHz: max_freq=2100MHz\", \"1.6GHz: max_freq=1600MHz\", \"no effect: max_freq=2100MHz min_freq=900MHz\"]\n\
+        "machine = \"sim:node\"\ncpus = \"0-3\"\nsettings = [\"2.1GHz: max_freq=2100MHz\", \"1.6GHz: max_freq=1600MHz\", \"idle: max_freq=2100MHz min_freq=900MHz\"]\n\
          reference = \"2.1GHz\"\nmargin = \"0.01%\"\nmetrics = [\"power_w:lower\"]\n\
          [fleet]\nmachine = \"sim:{}/{{node}}.toml#{{node}}\"\n[load]\nkind = \"counter\"\nfor = \"5s\"\npin = \"0-3\"\n",
         folder.display()
