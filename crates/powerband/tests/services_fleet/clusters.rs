@@ -111,11 +111,12 @@ fn one(seed: u64) -> (bool, usize) {
     (named.contains(odd.as_str()), named.iter().filter(|name| **name != odd).count())
 }
 
-/// Every node is done, its file has each trial once, and the store has what the file has.
+/// Each node's file has each trial once, and the store has what the file has. A node that is lost after everything was decided is not
+/// started again; its complete blocks count.
 fn agree(cluster: &Cluster, folder: &Path) {
     let store = Store::open(cluster.desk.state().join("powerband.sqlite")).unwrap();
     let all = store.list().unwrap();
-    assert_eq!(all.len(), NODES as usize, "each node is stored once");
+    let mut known = 0;
     let stored: Vec<(String, Vec<Value>)> = all
         .iter()
         .map(|one| {
@@ -126,18 +127,23 @@ fn agree(cluster: &Cluster, folder: &Path) {
         .collect();
     for node in cluster.status() {
         let name = node["node"].as_str().unwrap();
-        assert_eq!((&node["state"], node["blocks"].as_u64()), (&"done".into(), Some(BLOCKS)), "{node}");
+        let Some((_, events)) = stored.iter().find(|(other, _)| other == name) else {
+            assert_eq!((&node["state"], node["blocks"].as_u64()), (&"lost".into(), Some(0)), "{node}");
+            continue;
+        };
+        known += 1;
+        assert!(node["state"] == "lost" || node["blocks"].as_u64() == Some(BLOCKS), "{node}");
         let path = folder.join(format!("node-{name}-{}.jsonl", node["counts"]));
-        assert!(trials(&path).len() as u64 >= 3 * BLOCKS - BLOCKS, "{name}");
+        assert!(!trials(&path).is_empty(), "{name}");
         let lines: Vec<Value> = fs::read_to_string(&path)
             .unwrap()
             .lines()
             .skip(1)
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        let (_, events) = stored.iter().find(|(other, _)| other == name).unwrap();
         assert_eq!(events, &lines, "{name}");
     }
+    assert_eq!(all.len(), known, "each node is stored once");
 }
 
 #[test]
