@@ -95,7 +95,7 @@ fn one(seed: u64) -> (bool, usize) {
         let _ = write!(kills, "{}; ", kill(&mut cluster, &mut random));
     }
     let ended = Ran::of(&running.join().unwrap());
-    println!("seed {seed}, node n{odd} is odd, killed {kills}exit {:?}", ended.code);
+    eprintln!("seed {seed}, node n{odd} is odd, killed {kills}exit {:?}", ended.code);
     for _ in 0..RESUMES {
         if cluster.status().iter().all(|node| node["state"] == "done") {
             break;
@@ -107,7 +107,7 @@ fn one(seed: u64) -> (bool, usize) {
     let named: BTreeSet<&str> =
         answer["odd"].as_array().unwrap().iter().map(|odd| odd["node"].as_str().unwrap()).collect();
     let odd = format!("n{odd}");
-    println!("named {named:?}");
+    eprintln!("named {named:?}");
     (named.contains(odd.as_str()), named.iter().filter(|name| **name != odd).count())
 }
 
@@ -156,7 +156,7 @@ fn sweep_sixty_four_nodes_while_tasks_are_killed() {
     let found: Vec<(bool, usize)> = (0..fleets).map(|number| one(seed + number)).collect();
     let named = found.iter().filter(|(named, _)| *named).count();
     let only = found.iter().filter(|(_, others)| *others == 0).count();
-    println!("the odd node was named in {named} of {fleets} fleets, no other in {only}");
+    eprintln!("the odd node was named in {named} of {fleets} fleets, no other in {only}");
     let least = usize::try_from(fleets - fleets.div_ceil(20).min(fleets / 20 + 1)).unwrap();
     assert!(named >= least && only >= least, "{found:?}");
 }
