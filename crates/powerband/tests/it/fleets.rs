@@ -271,6 +271,17 @@ fn what_cannot_be_a_fleet_is_refused_in_one_sentence() {
         let sentence = desk.run(words).refused(2);
         assert!(sentence.contains(part), "{words:?}: {sentence}");
     }
+    // What every node would refuse is refused before anything is submitted.
+    let plan = desk.beside("plan.toml");
+    for (settings, part) in [
+        ("settings = [\"no effect: max_freq=1GHz\"]", "'no' is not KNOB"),
+        ("settings = [\"a: governer=powersave\"]", "governor"),
+        ("try = [\"governer=powersave,performance\"]", "governor"),
+    ] {
+        fs::write(&plan, format!("{settings}\n[load]\nkind = \"counter\"\nfor = \"1s\"\n")).unwrap();
+        let sentence = desk.run(&["fleet", "run", plan.to_str().unwrap(), "--nodes", "n[1-4]"]).refused(2);
+        assert!(sentence.contains(part), "{settings}: {sentence}");
+    }
     let mut without_slurm = desk.command(&["fleet", "run", PLAN, "--nodes", "n[1-4]"]);
     let sentence = crate::desk::Ran::of(&without_slurm.env("PATH", "/nowhere").output().unwrap()).refused(4);
     assert!(sentence.contains("--launcher"), "{sentence}");

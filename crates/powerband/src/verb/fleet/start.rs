@@ -1,6 +1,8 @@
 //! `fleet run`: the order is drawn and stored, then the tasks start.
 use powerband_experiment::Plan;
 use powerband_fleet::{Fleet, Folder, Node, Slurm, Via, numbered, order, parse_nodes, read_nodes};
+use powerband_knob::KnobError;
+use powerband_record::{Axis, Setting};
 use powerband_rig::{MAX_WRITTEN_BYTES, read_text};
 
 use super::{conducting, home, launcher};
@@ -21,6 +23,7 @@ pub(super) fn run(shared: &Shared, args: &FleetRun) -> Answer {
             "{plan_file} searches for a setting ([tune]); a fleet compares settings, so name those of interest with try or settings"
         )));
     }
+    check_settings(&plan, &plan_file)?;
     let via = via(args)?;
     let nodes = nodes(args, &via)?;
     let seed = shared.seed.or(plan.seed).or(shared.seed_of_environment);
@@ -53,6 +56,28 @@ pub(super) fn run(shared: &Shared, args: &FleetRun) -> Answer {
         return submit(shared, &fleet, &folder);
     }
     conducting::conduct(shared, &fleet, &folder, give_up, args.waiting.quiet)
+}
+
+/// What every node would refuse is refused here: a setting that is none, or a knob that no machine has. Whether a node takes a
+/// value is known there alone.
+fn check_settings(plan: &Plan, file: &str) -> Result<(), Failure> {
+    let in_plan = |error: &dyn std::fmt::Display| usage(format!("{file}: {error}"));
+    let mut named = Vec::new();
+    for text in plan.settings.iter().chain([&plan.with]) {
+        let setting = Setting::parse(text).map_err(|error| in_plan(&error))?;
+        named.extend(setting.assignments.into_iter().map(|assignment| assignment.knob));
+    }
+    for text in &plan.axes {
+        named.push(Axis::parse(text).map_err(|error| in_plan(&error))?.knob);
+    }
+    for knob in named.iter().filter(|knob| knob.of_load().is_none() && !plan.knobs.contains_key(&knob.name)) {
+        match powerband_knob::resolve(&knob.name) {
+            // Which of two governors' tunables is meant, the setting says on the node.
+            Ok(_) | Err(KnobError::Ambiguous { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// A task's machine can be named for every node.
