@@ -3,6 +3,7 @@ use std::os::unix::process::CommandExt as _;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::boards;
 use crate::cargo::{cargo, succeeds};
 use crate::metadata::{Package, packages};
 use crate::performance;
@@ -18,8 +19,9 @@ usage: cargo xtask bench [NAME] [-- ARGUMENTS]         the benchmark named, or a
                                                       power meter
        cargo xtask bench rig [OPTIONS] [-- COMMAND]   the same by this machine's powerband, that kernel being its machine
 
-Options of `up` and `rig`: --machine NAME for the clocks and the power of a machine in machines/sim, --two for a second
-kernel at the other end of a cable, which powerband then gets as --far; --help says the rest.
+Options of `up` and `rig`: --machine NAME for the clocks and the power of a machine in machines/sim, or for an ARM board
+(orangepi-pc, virt-armhf, virt-arm64); --two for a second kernel at the other end of a cable, which powerband then gets as --far;
+--help says the rest.
 ";
 
 /// Runs the benchmark named, or all of them, and answers whether each ended well. Words behind `--` go to it.
@@ -31,7 +33,8 @@ pub(crate) fn run(words: &[String]) -> Result<bool> {
     match words.first().map(String::as_str) {
         Some("up" | "rig") => {
             // In our place, so that its code and a Ctrl-C need no one to pass them on.
-            let error = cargo().args(["run", "--quiet", "-p", VIRTUAL, "--"]).args(words).exec();
+            let board = boards::named(words).map(boards::built).transpose()?;
+            let error = cargo().envs(board).args(["run", "--quiet", "-p", VIRTUAL, "--"]).args(words).exec();
             return Err(error).context("cannot start cargo");
         }
         Some("help" | "--help" | "-h") => {

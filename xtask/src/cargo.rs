@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::tally::{Reader, Tally};
 
@@ -18,6 +18,11 @@ pub(crate) fn top() -> PathBuf {
 /// Whether this is a run that decides about a change: then nothing may be left out quietly.
 pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+/// A change whose Cargo.lock is stale must not pass by silently making a new one.
+pub(crate) fn locked() -> Option<&'static str> {
+    in_ci().then_some("--locked")
 }
 
 /// `cargo` at the workspace's folder. Told by cargo itself which one it is; found on the path otherwise.
@@ -50,6 +55,19 @@ pub(crate) fn succeeds(command: &mut Command) -> Result<bool> {
     Ok(command.status().with_context(|| format!("cannot start {shown}"))?.success())
 }
 
+/// What a command prints.
+///
+/// # Errors
+/// When it cannot be started or fails; with the last it says.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let shown = shown(command);
+    let ran = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {shown}"))?;
+    if !ran.status.success() {
+        bail!("{shown} failed: {}", String::from_utf8_lossy(&ran.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
 /// Runs a `cargo test`, passes its output on as it comes, and counts.
 ///
 /// # Errors
@@ -62,7 +80,7 @@ pub(crate) fn counted(command: &mut Command) -> Result<Tally> {
 fn counted_into(command: &mut Command, out: &mut dyn Write) -> Result<Tally> {
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {}", shown(command)))?;
-    let mut reader = Reader::default();
+    let mut reader = Reader::of(&shown(command));
     if let Some(stdout) = child.stdout.take() {
         let mut stdout = BufReader::new(stdout);
         let mut line = Vec::new();
@@ -102,12 +120,12 @@ mod tests {
     #[test]
     fn output_is_counted_and_a_failing_command_without_results_is_one_failure() {
         let line = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
-        // Into a buffer: on our own output it would be counted by whoever counts us.
+        // Into a buffer: on our own output it would be counted by anyone who counts us.
         let mut out = Vec::new();
         let tally = counted_into(Command::new("echo").arg(line), &mut out).unwrap();
         assert_eq!(tally, Tally { passed: 2, ..Tally::default() });
         assert_eq!(String::from_utf8(out).unwrap(), format!("{line}\n"));
         let tally = counted_into(&mut Command::new("false"), &mut Vec::new()).unwrap();
-        assert_eq!(tally, Tally { failed: 1, ..Tally::default() });
+        assert_eq!((tally.passed, tally.failed), (0, 1));
     }
 }

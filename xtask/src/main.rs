@@ -1,7 +1,10 @@
 //! The project's own chores. Arguments and exit codes only; each chore is a module.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the terminal it was started from")]
+mod architecture;
 mod bench;
+mod boards;
 mod cargo;
+mod dist;
 mod kernel_source;
 mod metadata;
 mod performance;
@@ -26,6 +29,9 @@ usage: cargo xtask CHORE
                                                  (which records what the pure tier replays), garbled texts, in release;
                                                  by their names alone traces: that recording, and doctor: a kernel's
                                                  configurator, and a kernel built by its answer
+        --target arm64|armhf                     faults and the statistics in their short form, under an emulator
+  dist [--only amd64|arm64|armhf]… [--check]     packages and tarballs with checksums, into dist/ of the target folder;
+                                                 --check installs each in a Debian of its own, runs and removes it
   bench [NAME] [-- ARGUMENTS]                    the benchmarks under bench/, in release
   bench up [--machine NAME] [--two] [-- COMMAND] powerband in a kernel of its own, with P-states and a power meter
   bench rig [--machine NAME] [--two] [-- COMMAND]
@@ -33,7 +39,7 @@ usage: cargo xtask CHORE
 ";
 
 /// Every chore by name, for dispatch and for the check of what the documents promise.
-const CHORES: [&str; 4] = ["test", "tidy", "sweep", "bench"];
+const CHORES: [&str; 5] = ["test", "tidy", "sweep", "dist", "bench"];
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -59,6 +65,7 @@ fn run(words: &[String]) -> Result<bool> {
             tidy::run()
         }
         "sweep" => sweep::run(&sweep::parse(rest)?),
+        "dist" => dist::run(&dist::parse(rest)?),
         "bench" => bench::run(rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");

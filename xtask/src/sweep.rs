@@ -1,10 +1,12 @@
 //! `cargo xtask sweep`: stories of faults, the long Monte Carlo forms of the tests and garbled texts, from a seed nobody has
 //! seen before; and by its name alone what needs a kernel's source.
-use std::path::PathBuf;
+use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
+use crate::architecture::{self, Architecture};
+use crate::boards;
 use crate::cargo::{cargo, counted};
 use crate::kernel_source;
 use crate::metadata::packages;
@@ -28,6 +30,11 @@ const CHANCE: [(&str, &[&str]); 5] = [
     ),
 ];
 
+/// What of them also runs under an emulator of another architecture, in its short form, as that takes ten times as long; and what
+/// differs by the width of a machine's times.
+const CHANCE_ELSEWHERE: [(&str, &[&str]); 3] =
+    [("powerband-stats", &[]), ("powerband-host", &["after_2038"]), ("powerband-load", &["after_2038"])];
+
 /// Where the statistics of fleets are alone, which are a part of the long statistical forms.
 const FLEET_STATISTICS: [(&str, &[&str]); 2] =
     [("powerband-stats", &["fleet_statistics::", "--nocapture"]), ("powerband-report", &["fleets::"])];
@@ -35,7 +42,7 @@ const FLEET_STATISTICS: [(&str, &[&str]); 2] =
 /// Where tasks and daemons of a real Slurm of 64 nodes are killed.
 const FLEET: (&str, &[&str]) = ("powerband", &["clusters::sweep_", "--nocapture"]);
 
-/// Where governors of real kernels in guests play random loads beside the model, and where guests' experiments are killed.
+/// Where governors of real kernels in guests play random loads next to the model, and where guests' experiments are killed.
 const GUESTS: (&str, &[&str]) = ("powerband-bench-virtual", &["sweep_", "--skip", "built::"]);
 
 /// Where the guests alone are that the pure tier replays.
@@ -104,6 +111,11 @@ impl Kind {
         !matches!(self, Kind::Traces | Kind::Doctor | Kind::FleetStatistics | Kind::Fleet)
     }
 
+    /// Whether it also runs under an emulator: arithmetic on simulated machines alone.
+    fn runs_elsewhere(self) -> bool {
+        matches!(self, Kind::Faults | Kind::Chance)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Kind::Faults => "faults",
@@ -127,6 +139,15 @@ pub(crate) struct Asked {
     seed: Option<u64>,
     /// One kind alone.
     only: Option<Kind>,
+    /// For another architecture than this machine's, under its emulator.
+    target: Option<&'static Architecture>,
+}
+
+impl Asked {
+    /// Whether a kind takes part.
+    fn takes(&self, kind: Kind) -> bool {
+        self.only.map_or(kind.is_usual(), |only| only == kind) && (self.target.is_none() || kind.runs_elsewhere())
+    }
 }
 
 /// Reads the words behind `sweep`.
@@ -134,7 +155,7 @@ pub(crate) struct Asked {
 /// # Errors
 /// When a word is not an option or not a number.
 pub(crate) fn parse(words: &[String]) -> Result<Asked> {
-    let mut asked = Asked { seeds: STORIES, seed: None, only: None };
+    let mut asked = Asked { seeds: STORIES, seed: None, only: None, target: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -153,8 +174,12 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
                     "--only takes faults, chance, fleet-statistics, fleet, guests, traces, texts or doctor",
                 )?);
             }
+            "--target" => asked.target = Some(architecture::named(word, value(word, &mut words)?)?),
             _ => bail!("'{word}' means nothing to sweep\n\n{}", crate::USAGE),
         }
+    }
+    if let Some(only) = asked.only.filter(|only| asked.target.is_some() && !only.runs_elsewhere()) {
+        bail!("--target goes with --only faults or chance, not {}", only.name());
     }
     Ok(asked)
 }
@@ -168,9 +193,14 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     let seed = asked.seed.unwrap_or_else(fresh_seed);
     let mut sum = Tally::default();
     let mut again = Vec::new();
-    for kind in Kind::ALL.into_iter().filter(|&kind| asked.only.map_or(kind.is_usual(), |only| only == kind)) {
+    if let Some(target) = asked.target {
+        let programs = target.needs();
+        Fetch::begin(&programs).ready(&programs).map_err(anyhow::Error::msg)?;
+    }
+    for kind in Kind::ALL.into_iter().filter(|&kind| asked.takes(kind)) {
         let (what, swept) = match kind {
             Kind::Faults => (format!("{} stories of faults", asked.seeds), &[FAULTS][..]),
+            Kind::Chance if asked.target.is_some() => ("the statistics".to_owned(), &CHANCE_ELSEWHERE[..]),
             Kind::Chance => ("the long statistical forms".to_owned(), &CHANCE[..]),
             Kind::FleetStatistics => ("the statistics of fleets".to_owned(), &FLEET_STATISTICS[..]),
             Kind::Fleet => ("fleets on 64 nodes".to_owned(), &[FLEET][..]),
@@ -184,19 +214,36 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
             let programs = [&BUILDS[..], Tier::Guest.programs()].concat();
             Fetch::begin(&programs).ready(&programs).map_err(anyhow::Error::msg)?;
             let kept = kernel_source::get()?;
-            names.extend(SOURCE.into_iter().zip([kept.source, kept.config]));
+            names.extend(SOURCE.map(str::to_owned).into_iter().zip([kept.source, kept.config]));
+        }
+        if kind == Kind::Guests {
+            for name in ["armhf", "arm64"] {
+                let programs = [&boards::PROGRAMS[..], &architecture::named("a board", name)?.needs()].concat();
+                Fetch::begin(&programs).ready(&programs).map_err(anyhow::Error::msg)?;
+                names.push(boards::built(name)?);
+            }
         }
         println!("── {what} from seed {seed}");
         let mut tally = Tally::default();
         for (package, arguments) in swept {
             if packages.iter().any(|known| known.name == *package) {
                 let count = (kind == Kind::Faults).then_some(asked.seeds);
-                tally.add(one(package, arguments, seed, count, &names)?);
+                let mut command = cargo();
+                command.envs(names.iter().map(|(name, path)| (name, path)));
+                // Elsewhere the statistics are those of every test run, whose limits are for their own seeds.
+                if asked.target.is_none() || kind == Kind::Faults {
+                    command.env(LONG, "1").env(SEED, seed.to_string());
+                }
+                if let Some(count) = count {
+                    command.env(COUNT, count.to_string());
+                }
+                tally.add(one(command, package, arguments, asked.target)?);
             }
         }
         if !tally.well() {
             let seeds = if kind == Kind::Faults { format!(" --seeds {}", asked.seeds) } else { String::new() };
-            again.push(format!("failed; again: cargo xtask sweep --only {}{seeds} --seed {seed}", kind.name()));
+            let target = asked.target.map_or(String::new(), |target| format!(" --target {}", target.debian));
+            again.push(format!("failed; again: cargo xtask sweep --only {}{target}{seeds} --seed {seed}", kind.name()));
         }
         sum.add(tally);
     }
@@ -207,21 +254,23 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     if sum == Tally::default() {
         println!("no test took part");
     }
+    for failure in &sum.failures {
+        println!("{failure}");
+    }
     println!("{sum}");
     Ok(sum.well() && sum.passed > 0)
 }
 
-fn one(package: &str, arguments: &[&str], seed: u64, count: Option<u32>, names: &[(&str, PathBuf)]) -> Result<Tally> {
-    let mut command = cargo();
-    command.env(LONG, "1").env(SEED, seed.to_string()).envs(names.iter().map(|(name, path)| (name, path)));
-    if let Some(count) = count {
-        command.env(COUNT, count.to_string());
+/// Has `cargo` test a package, for this machine or another architecture.
+fn one(mut cargo: Command, package: &str, arguments: &[&str], target: Option<&Architecture>) -> Result<Tally> {
+    cargo.args(["test", "--profile", "sweep", "--no-fail-fast", "-p", package]);
+    if let Some(target) = target {
+        target.target(&mut cargo)?;
     }
-    command.args(["test", "--profile", "sweep", "--no-fail-fast", "-p", package]);
     if !arguments.is_empty() {
-        command.arg("--").args(arguments);
+        cargo.arg("--").args(arguments);
     }
-    counted(&mut command)
+    counted(&mut cargo)
 }
 
 /// The time of day, stirred: two sweeps never start alike.
@@ -248,15 +297,20 @@ mod tests {
 
     #[test]
     fn words_are_read() {
-        assert_eq!(parsed(&[]).unwrap(), Asked { seeds: STORIES, seed: None, only: None });
+        assert_eq!(parsed(&[]).unwrap(), Asked { seeds: STORIES, seed: None, only: None, target: None });
         let asked = parsed(&["--seeds", "20", "--seed", "7", "--only", "faults"]).unwrap();
-        assert_eq!(asked, Asked { seeds: 20, seed: Some(7), only: Some(Kind::Faults) });
+        assert_eq!(asked, Asked { seeds: 20, seed: Some(7), only: Some(Kind::Faults), target: None });
         for kind in Kind::ALL {
             assert_eq!(parsed(&["--only", kind.name()]).unwrap().only, Some(kind));
         }
         for bad in [&["--seeds", "0"][..], &["--seeds"], &["--seed", "x"], &["7"], &["--only", "luck"]] {
             assert!(parsed(bad).is_err(), "{bad:?}");
         }
+        let elsewhere = parsed(&["--target", "armv7-unknown-linux-gnueabihf"]).unwrap();
+        assert!(elsewhere.takes(Kind::Faults) && elsewhere.takes(Kind::Chance) && !elsewhere.takes(Kind::Guests));
+        assert_eq!(elsewhere, parsed(&["--target", "armhf"]).unwrap());
+        let refused = parsed(&["--only", "guests", "--target", "armhf"]).unwrap_err().to_string();
+        assert_eq!(refused, "--target goes with --only faults or chance, not guests");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 use std::fmt;
 
 /// How many checks and tests ended how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Ended well.
     pub(crate) passed: u64,
@@ -12,12 +12,19 @@ pub(crate) struct Tally {
     pub(crate) skipped: u64,
     /// Ran a second time because a guest hung; counted among the others by how they ended then.
     pub(crate) repeated: u64,
+    /// What failed, each with what it said: repeated at the very end, since the beginning of a long output may be cut.
+    pub(crate) failures: Vec<String>,
 }
 
 impl Tally {
-    /// One check.
-    pub(crate) fn check(well: bool) -> Self {
-        Tally { passed: u64::from(well), failed: u64::from(!well), ..Tally::default() }
+    /// One check of what is named.
+    pub(crate) fn check(well: bool, what: &str) -> Self {
+        if well { Tally { passed: 1, ..Tally::default() } } else { Tally::failure(what) }
+    }
+
+    /// One failure.
+    pub(crate) fn failure(what: &str) -> Self {
+        Tally { failed: 1, failures: vec![what.to_owned()], ..Tally::default() }
     }
 
     /// Adds another's counts.
@@ -26,10 +33,11 @@ impl Tally {
         self.failed += other.failed;
         self.skipped += other.skipped;
         self.repeated += other.repeated;
+        self.failures.extend(other.failures);
     }
 
     /// Whether nothing failed.
-    pub(crate) fn well(self) -> bool {
+    pub(crate) fn well(&self) -> bool {
         self.failed == 0
     }
 }
@@ -47,17 +55,29 @@ impl fmt::Display for Tally {
 /// What the virtual bench prints before the name of a test that runs a second time.
 const REPEATED: &str = "repeated once after a hang: ";
 
+/// How many lines of what a failed test printed are repeated at the end.
+const WORDS: usize = 12;
+
 /// Reads the output of one `cargo test`, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
+    title: String,
     tally: Tally,
     begun: u64,
     ended: u64,
+    /// How many lines may still be taken of the failure that is being read.
+    words: usize,
 }
 
 impl Reader {
+    /// Of the tests that are called so.
+    pub(crate) fn of(title: &str) -> Self {
+        Reader { title: title.to_owned(), ..Reader::default() }
+    }
+
     /// Takes one line of standard output.
     pub(crate) fn line(&mut self, line: &str) {
+        self.failure(line);
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.ended += 1;
             self.tally.add(counts_of(counts));
@@ -76,7 +96,27 @@ impl Reader {
         if !success && tally.failed == 0 {
             tally.failed = 1;
         }
+        if tally.failed > tally.failures.len() as u64 {
+            tally.failures.push(format!("{}: ended without naming every test that failed", self.title));
+        }
         tally
+    }
+
+    /// Keeps what libtest repeats of a failed test: its name and the first lines that it printed.
+    fn failure(&mut self, line: &str) {
+        if let Some(test) = line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----")) {
+            self.tally.failures.push(format!("{}: {test}", self.title));
+            self.words = WORDS;
+        } else if line == "failures:" || line == "stack backtrace:" || line.starts_with("note: ") {
+            self.words = 0;
+        } else if let Some(failure) = self.tally.failures.last_mut()
+            && self.words > 0
+            && !line.is_empty()
+        {
+            self.words -= 1;
+            failure.push_str("\n    ");
+            failure.push_str(line);
+        }
     }
 }
 
@@ -116,6 +156,21 @@ mod tests {
     }
 
     #[test]
+    fn what_failed_is_kept_with_what_it_said() {
+        let mut reader = Reader::of("host/it");
+        let lines = "running 2 tests\ntest a::b ... FAILED\ntest c ... ok\n\nfailures:\n\n---- a::b stdout ----\n\n\
+            thread 'a::b' (7) panicked at a.rs:1:1:\n0.2 of 0.1\nstack backtrace:\n   0: rust\n\n\
+            failures:\n    a::b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out";
+        lines.lines().for_each(|line| reader.line(line));
+        let said = "host/it: a::b\n    thread 'a::b' (7) panicked at a.rs:1:1:\n    0.2 of 0.1";
+        assert_eq!(reader.end(false).failures, [said]);
+
+        let mut reader = Reader::of("host/it");
+        reader.line("running 2 tests");
+        assert_eq!(reader.end(false).failures, ["host/it: ended without naming every test that failed"]);
+    }
+
+    #[test]
     fn results_add_up_over_binaries() {
         let ok = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
         let bad = "test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 7 filtered out; finished in 1.25s";
@@ -149,7 +204,7 @@ mod tests {
     fn the_closing_line_names_skips_only_when_there_are_some() {
         assert_eq!(Tally { passed: 7, ..Tally::default() }.to_string(), "7 passed, 0 failed");
         assert_eq!(
-            Tally { passed: 7, failed: 1, skipped: 2, repeated: 0 }.to_string(),
+            Tally { failed: 1, skipped: 2, passed: 7, ..Tally::default() }.to_string(),
             "7 passed, 1 failed, 2 skipped"
         );
     }

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::cargo::{cargo, in_ci, succeeds};
+use crate::cargo::{cargo, in_ci, locked, succeeds};
 use crate::metadata::packages;
 use crate::tally::Tally;
-use crate::{tidy, value};
+use crate::{boards, tidy, value};
 use built::Built;
 use needs::Fetch;
 use schedule::Run;
@@ -86,7 +86,7 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
         let begun = Instant::now();
         let brought = built::build(&packages, &tests)?;
         // Tests that do not compile are one failure.
-        let tally = if brought.is_none() { Tally::check(false) } else { Tally::default() };
+        let tally = if brought.is_none() { Tally::failure("the tests do not compile") } else { Tally::default() };
         rows.push(("build".to_owned(), begun.elapsed(), tally));
         built = brought.unwrap_or_default();
     }
@@ -94,34 +94,59 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     let (mut runs, mut missing) = (Vec::new(), Vec::new());
     for tier in &tiers {
         match fetch.ready(tier.programs()) {
-            Ok(()) => runs.push(Run { tier: *tier, place: temporary.of(*tier)?, groups: tier.groups(&built) }),
+            Ok(()) => {
+                if *tier == Tier::Guest {
+                    rows.push(for_boards(&mut built));
+                }
+                runs.push(Run { tier: *tier, place: temporary.of(*tier)?, groups: tier.groups(&built) });
+            }
             Err(why) => {
                 eprintln!("the tier {tier} cannot run: {why}");
-                missing.push((tier.to_string(), Duration::ZERO, could_not_run(in_ci())));
+                missing.push((tier.to_string(), Duration::ZERO, could_not_run(in_ci(), *tier)));
             }
         }
     }
     let ended = schedule::all(&runs, &built)?;
-    rows.extend(ended.iter().map(|ended| (ended.tier.to_string(), ended.time, ended.tally)));
+    rows.extend(ended.iter().map(|ended| (ended.tier.to_string(), ended.time, ended.tally.clone())));
     rows.extend(missing);
     let mut sum = Tally::default();
     println!();
-    for (name, time, tally) in &rows {
-        println!("{}", timing(name, *time, *tally));
-        sum.add(*tally);
+    for (name, time, tally) in rows {
+        println!("{}", timing(&name, time, &tally));
+        sum.add(tally);
+    }
+    for failure in &sum.failures {
+        println!("{failure}");
     }
     println!("{sum}");
     Ok(sum.well())
 }
 
+/// Builds the command for the boards of the guest tier and answers how that went.
+fn for_boards(built: &mut Built) -> (String, Duration, Tally) {
+    let begun = Instant::now();
+    let tally = match boards::built("armhf") {
+        Ok(program) => {
+            built.programs.push(program);
+            Tally::default()
+        }
+        Err(error) => Tally::failure(&format!("{error:#}")),
+    };
+    ("build arm".to_owned(), begun.elapsed(), tally)
+}
+
 /// What a tier counts as that could not run.
-fn could_not_run(in_ci: bool) -> Tally {
-    if in_ci { Tally::check(false) } else { Tally { skipped: 1, ..Tally::default() } }
+fn could_not_run(in_ci: bool, tier: Tier) -> Tally {
+    if in_ci {
+        Tally::failure(&format!("the tier {tier} could not run"))
+    } else {
+        Tally { skipped: 1, ..Tally::default() }
+    }
 }
 
 /// Formatting, clippy, tidy: one check each. All are made, whatever the first says.
 fn lint() -> Result<Tally> {
-    let mut tally = Tally::check(succeeds(cargo().args(["fmt", "--all", "--check"]))?);
+    let mut tally = Tally::check(succeeds(cargo().args(["fmt", "--all", "--check"]))?, "cargo fmt --all --check");
     let mut clippy = cargo();
     clippy.arg("clippy").args(locked()).args([
         "--workspace",
@@ -132,24 +157,19 @@ fn lint() -> Result<Tally> {
         "-D",
         "warnings",
     ]);
-    tally.add(Tally::check(succeeds(&mut clippy)?));
+    tally.add(Tally::check(succeeds(&mut clippy)?, "cargo clippy"));
     let tidy = tidy::run().unwrap_or_else(|error| {
         eprintln!("tidy: {error:#}");
         false
     });
-    tally.add(Tally::check(tidy));
+    tally.add(Tally::check(tidy, "cargo xtask tidy"));
     Ok(tally)
 }
 
-/// A change whose Cargo.lock is stale must not pass by silently making a new one.
-pub(crate) fn locked() -> Option<&'static str> {
-    in_ci().then_some("--locked")
-}
-
 /// A line of the closing table; a build has no tests.
-fn timing(name: &str, time: Duration, tally: Tally) -> String {
+fn timing(name: &str, time: Duration, tally: &Tally) -> String {
     let line = format!("{name:<9}{:>7.1} s", time.as_secs_f64());
-    if tally == Tally::default() { line } else { format!("{line}   {tally}") }
+    if *tally == Tally::default() { line } else { format!("{line}   {tally}") }
 }
 
 #[cfg(test)]
@@ -180,14 +200,14 @@ mod tests {
 
     #[test]
     fn a_tier_that_could_not_run_fails_where_it_decides() {
-        assert!(!could_not_run(true).well());
-        assert_eq!(could_not_run(false).to_string(), "0 passed, 0 failed, 1 skipped");
+        assert!(!could_not_run(true, Tier::Guest).well());
+        assert_eq!(could_not_run(false, Tier::Guest).to_string(), "0 passed, 0 failed, 1 skipped");
     }
 
     #[test]
     fn a_tier_has_its_time() {
-        let line = timing("pure", Duration::from_millis(61_250), Tally { passed: 12, ..Tally::default() });
+        let line = timing("pure", Duration::from_millis(61_250), &Tally { passed: 12, ..Tally::default() });
         assert_eq!(line, "pure        61.2 s   12 passed, 0 failed");
-        assert_eq!(timing("build", Duration::from_secs(320), Tally::default()), "build      320.0 s");
+        assert_eq!(timing("build", Duration::from_secs(320), &Tally::default()), "build      320.0 s");
     }
 }

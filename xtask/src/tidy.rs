@@ -2,6 +2,7 @@
 mod documents;
 mod imports;
 mod manifests;
+mod meanings;
 mod paths;
 mod shape;
 mod source;
@@ -92,6 +93,8 @@ fn check(tree: &Tree) -> Vec<Problem> {
         words::attributes(&tree.sources),
         words::promises(&tree.sources),
         words::private(&tree.sources),
+        meanings::one_meaning(&tree.sources),
+        meanings::plain_names(&tree.sources),
         manifests::reasons(&tree.documents),
         manifests::lints(&tree.documents),
         manifests::examples(&tree.packages, &tree.sources),

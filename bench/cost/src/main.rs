@@ -1,4 +1,4 @@
-//! What looking costs: `powerband watch --log` over eight sources ten times a second beside perf, sar, a loop of psutil and a
+//! What looking costs: `powerband watch --log` over eight sources ten times a second next to perf, sar, a loop of psutil and a
 //! bare loop over the same files, all at once; CPU time and wake-ups by the kernel's own counts. Exit code 1 when ours wakes
 //! more often than it looks, or another is cheaper.
 mod counts;

@@ -1,4 +1,4 @@
-//! What a page of ten million readings takes beside one of ten thousand: writing it beside reading its journal, its size, the
+//! What a page of ten million readings takes next to one of ten thousand: writing it next to reading its journal, its size, the
 //! memory, and in Chromium the time from a pointer's move to the values. Exit code 1 when it is over 3 MB.
 mod made_up;
 

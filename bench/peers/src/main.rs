@@ -1,4 +1,4 @@
-//! Our loads beside the field's own: `stream` and iperf3, `stream` and nuttcp, `ping` and ping, `ping` and sockperf, `wake` and
+//! Our loads next to the field's own: `stream` and iperf3, `stream` and nuttcp, `ping` and ping, `ping` and sockperf, `wake` and
 //! cyclictest, each pair on loopback and between two network namespaces, compared by `powerband try` itself. Exit code 1 when
 //! ours is worse than its margin allows, or not shown to be as good.
 mod namespaces;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use regex::Regex;
+use regex_lite::Regex;
 use serde_json::{Value, json};
 
 use crate::namespaces::{CPUS, Place};

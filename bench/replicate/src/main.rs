@@ -1,4 +1,4 @@
-//! How long doing the published experiments again takes: the time of the simulated machines beside real time, events a second,
+//! How long doing the published experiments again takes: the time of the simulated machines next to real time, events a second,
 //! and the goal of a minute on two CPUs. Exit code 1 when a claim fails or the goal is missed.
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! The race: each searcher on each surface, at the same budget and noise, into rows and lines of a picture.
 
 use anyhow::{Result, anyhow};
-use powerband_advice::replay::Table;
+use powerband_advice::replay::ReplayTable;
 use powerband_report::picture::chart::{Chart, Line};
 
 use crate::optuna::{Environment, Peer, Sampler};
@@ -14,7 +14,7 @@ pub(crate) struct Surface<'a> {
     /// What it is called.
     pub(crate) name: String,
     /// The machine of one seed.
-    pub(crate) table: Box<dyn Fn(u64) -> Table + 'a>,
+    pub(crate) table: Box<dyn Fn(u64) -> ReplayTable + 'a>,
     /// Settings tried until a close one, median and 95th percentile, that ours must reach.
     pub(crate) mark: Option<(f64, f64)>,
 }
@@ -25,7 +25,7 @@ pub(crate) enum Searcher {
     /// An order fixed beforehand.
     Fixed {
         name: &'static str,
-        order: fn(&Table, u64) -> Vec<usize>,
+        order: fn(&ReplayTable, u64) -> Vec<usize>,
     },
     /// One of Optuna's samplers.
     Optuna {

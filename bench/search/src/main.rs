@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use powerband_advice::replay::Table;
+use powerband_advice::replay::ReplayTable;
 use powerband_stats::{Draws, Purpose};
 
 use contest::{Entrant, Searcher, Surface, Terms};
@@ -85,7 +85,7 @@ const MARKS: [(&str, Knobs, f64, f64); 4] = [
 ];
 
 /// Confirmed settings that may break the bound, as a share.
-const BROKEN_MOST: f64 = 0.01;
+const MAX_BROKEN: f64 = 0.01;
 
 fn main() -> ExitCode {
     match race(&Arguments::parse()) {
@@ -117,10 +117,10 @@ fn race(arguments: &Arguments) -> Result<bool> {
             say(&score.row(&surface.name, entrant.searcher.name()));
             lines.push(line);
             if let (Searcher::Ours, Some((median, high))) = (&entrant.searcher, surface.mark)
-                && !score.reaches(median, high, BROKEN_MOST)
+                && !score.reaches(median, high, MAX_BROKEN)
             {
                 let name = &surface.name;
-                say(&format!("{name}: missed; tried should be {median:.0} / {high:.0}, broken at most {BROKEN_MOST}"));
+                say(&format!("{name}: missed; tried should be {median:.0} / {high:.0}, broken at most {MAX_BROKEN}"));
                 well = false;
             }
         }
@@ -171,7 +171,7 @@ fn entrants(arguments: &Arguments) -> Vec<Entrant> {
     all
 }
 
-/// A folder of our own in the target folder, beside the one this program was built into.
+/// A folder of our own in the target folder, next to the one this program was built into.
 fn folder() -> PathBuf {
     let program = std::env::current_exe().ok();
     let target = program.as_deref().and_then(Path::parent).and_then(Path::parent).map(Path::to_path_buf);
@@ -204,7 +204,7 @@ fn surfaces(arguments: &Arguments) -> Result<Vec<Surface<'_>>> {
 }
 
 /// The machine of one seed.
-fn machine(arguments: &Arguments, runs: &Runs, knobs: Knobs, seed: u64) -> Table {
+fn machine(arguments: &Arguments, runs: &Runs, knobs: Knobs, seed: u64) -> ReplayTable {
     let mut table = runs.table(knobs, arguments.bound);
     if arguments.varied {
         let limit_us = Draws::new(seed, Purpose::Trial, 3, 0).between(350.0, 700.0);
@@ -213,7 +213,7 @@ fn machine(arguments: &Arguments, runs: &Runs, knobs: Knobs, seed: u64) -> Table
     trended(arguments, table)
 }
 
-fn trended(arguments: &Arguments, mut table: Table) -> Table {
+fn trended(arguments: &Arguments, mut table: ReplayTable) -> ReplayTable {
     let (goal, tail) = &mut table.trends;
     goal.iter_mut().chain(tail).for_each(|trend| *trend *= arguments.trends);
     table

@@ -1,7 +1,7 @@
 //! What a dozen settings teach of all others: median errors of the model, and how often its intervals cover.
 
-use powerband_advice::replay::Table;
-use powerband_advice::{Coordinates, Data, Goal, Process, Who};
+use powerband_advice::replay::ReplayTable;
+use powerband_advice::{Candidate, Coordinates, Data, Goal, Process};
 use powerband_stats::{Draws, Purpose};
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Column {
 }
 
 /// Watts and tail over `sets` sets of runs; none where the goal is known or there is no bound.
-pub(crate) fn columns(table: &Table, sets: u64, louder: f64) -> Option<[Column; 2]> {
+pub(crate) fn columns(table: &ReplayTable, sets: u64, louder: f64) -> Option<[Column; 2]> {
     let problem = table.problem(1);
     let Goal::Measured { trends, prior } = &problem.goal else { return None };
     let bound = problem.bounds.first()?;
@@ -63,14 +63,14 @@ pub(crate) fn columns(table: &Table, sets: u64, louder: f64) -> Option<[Column; 
 }
 
 /// Both metrics at the settings of one Latin hypercube, and the start's means.
-fn measure(table: &Table, set: u64, louder: f64) -> [(Data, f64); 2] {
+fn measure(table: &ReplayTable, set: u64, louder: f64) -> [(Data, f64); 2] {
     let mut draws = Draws::new(set, Purpose::Trial, 83, 0);
     let mut noise = Draws::new(set, Purpose::Noise, 2, 0);
     let mut data = [Data::default(), Data::default()];
-    let start: Vec<(f64, f64)> = (0..START_RUNS).map(|_| table.run(Who::Start, &mut noise, louder)).collect();
+    let start: Vec<(f64, f64)> = (0..START_RUNS).map(|_| table.run(Candidate::Start, &mut noise, louder)).collect();
     let start = [start.iter().map(|run| run.0).collect::<Vec<f64>>(), start.iter().map(|run| run.1).collect()];
     for point in hypercube(table, &mut draws) {
-        let (goal, tail) = table.run(Who::Point(point), &mut noise, louder);
+        let (goal, tail) = table.run(Candidate::Point(point), &mut noise, louder);
         data[0].add(Some(point), &[goal]);
         data[1].add(Some(point), &[tail]);
     }
@@ -83,7 +83,7 @@ fn measure(table: &Table, set: u64, louder: f64) -> [(Data, f64); 2] {
 }
 
 /// Different points nearest to a Latin hypercube over the levels.
-fn hypercube(table: &Table, draws: &mut Draws) -> Vec<usize> {
+fn hypercube(table: &ReplayTable, draws: &mut Draws) -> Vec<usize> {
     let strata: Vec<Vec<f64>> = table
         .space
         .factors

@@ -1,7 +1,7 @@
 //! What many searches come to: medians, 95th percentiles and shares, as a row of the table.
 
-use powerband_advice::End;
-use powerband_advice::replay::{Played, Table};
+use powerband_advice::SearchConclusion;
+use powerband_advice::replay::{Played, ReplayTable};
 
 use crate::searchers::{BUDGET, Naive};
 
@@ -26,7 +26,7 @@ impl Score {
     pub(crate) const HEADER: &str = "surface        searcher         tried    picked   stop at (runs)      regret there   blocks   \
                                      runs     regret at the end    broken  start  s each  far over";
 
-    pub(crate) fn add(&mut self, table: &Table, played: &Played, seconds: f64) {
+    pub(crate) fn add(&mut self, table: &ReplayTable, played: &Played, seconds: f64) {
         let never = (BUDGET + 1) as f64;
         let count = |found: Option<usize>| found.map_or(never, |count| count as f64).min(never);
         self.tried.push(count(played.tried));
@@ -41,12 +41,13 @@ impl Score {
         self.regret.push(played.regret);
         self.far_over += played.far_over as f64;
         self.broken += f64::from(u8::from(played.broken));
-        let ended_at_start = !matches!(played.end, Some(End::Confirmed(_))) && table.best() < table.start.0;
+        let ended_at_start =
+            !matches!(played.end, Some(SearchConclusion::Confirmed(_))) && table.best() < table.start.0;
         self.start += f64::from(u8::from(ended_at_start));
         self.seconds += seconds;
     }
 
-    pub(crate) fn add_naive(&mut self, table: &Table, naive: &Naive, seconds: f64) {
+    pub(crate) fn add_naive(&mut self, table: &ReplayTable, naive: &Naive, seconds: f64) {
         self.seconds += seconds;
         let never = (BUDGET + 1) as f64;
         let count = |found: Option<usize>| found.map_or(never, |count| count as f64);

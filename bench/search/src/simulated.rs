@@ -1,6 +1,6 @@
 //! Surfaces of known truth that need no data: servers drawn from the laws, and what makes life hard for a search.
 
-use powerband_advice::replay::{Axis, Server, Table};
+use powerband_advice::replay::{FrequencyAxis, ReplayServer, ReplayTable};
 use powerband_advice::{Factor, FactorKind};
 use powerband_stats::{Draws, Purpose};
 
@@ -24,12 +24,12 @@ pub(crate) struct Family {
     /// What they are called together.
     pub(crate) name: &'static str,
     /// The surfaces.
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<ReplayTable>,
 }
 
 /// Twelve surfaces in five families.
 pub(crate) fn families() -> Vec<Family> {
-    let family = |name, numbers: std::ops::Range<u64>, make: fn(u64) -> Table| Family {
+    let family = |name, numbers: std::ops::Range<u64>, make: fn(u64) -> ReplayTable| Family {
         name,
         tables: numbers.map(make).collect(),
     };
@@ -46,8 +46,8 @@ fn delays_us() -> Vec<f64> {
     vec![2.0, 10.0, 20.0, 30.0, 40.0, 50.0, 100.0, 200.0, 300.0, 350.0, 400.0]
 }
 
-fn server(number: u64) -> Server {
-    Server::drawn(&mut Draws::new(number, Purpose::Trial, 80, 0))
+fn server(number: u64) -> ReplayServer {
+    ReplayServer::drawn(&mut Draws::new(number, Purpose::Trial, 80, 0))
 }
 
 /// A tenth to a half of the settings keep the bound.
@@ -56,8 +56,8 @@ fn strictness(number: u64) -> f64 {
 }
 
 /// Nine frequencies times eleven delays.
-fn clocked(number: u64, noise: (f64, f64)) -> Table {
-    let freqs = Axis::Frequencies((0..9).map(|step| 1.3 + 0.2 * f64::from(step)).collect());
+fn clocked(number: u64, noise: (f64, f64)) -> ReplayTable {
+    let freqs = FrequencyAxis::Frequencies((0..9).map(|step| 1.3 + 0.2 * f64::from(step)).collect());
     let mut table = server(number).table(&freqs, &delays_us(), noise, strictness(number));
     if let Some(FactorKind::Number(values)) = table.space.factors.first_mut().map(|factor| &mut factor.kind) {
         values.iter_mut().for_each(|value| *value *= KHZ_PER_GHZ);
@@ -66,14 +66,14 @@ fn clocked(number: u64, noise: (f64, f64)) -> Table {
 }
 
 /// Five governors without an order times eleven delays.
-fn governed(number: u64) -> Table {
+fn governed(number: u64) -> ReplayTable {
     let mut freqs = vec![1.2, 1.6, 2.0, 2.4, 2.8];
     Draws::new(number, Purpose::Trial, 81, 0).shuffle(&mut freqs);
-    server(number).table(&Axis::Governors(freqs), &delays_us(), NOISE, strictness(number))
+    server(number).table(&FrequencyAxis::Governors(freqs), &delays_us(), NOISE, strictness(number))
 }
 
 /// Each setting with three idle states allowed: the deeper, the cheaper and slower.
-fn with_idle(mut table: Table) -> Table {
+fn with_idle(mut table: ReplayTable) -> ReplayTable {
     let states = 3;
     let factor = Factor { name: "idle".to_owned(), kind: FactorKind::Names(states), switch_s: 0.0 };
     table.space.factors.push(factor);
@@ -96,7 +96,7 @@ fn with_idle(mut table: Table) -> Table {
 }
 
 /// A wave over the frequencies that no law has.
-fn with_sine(mut table: Table, number: u64) -> Table {
+fn with_sine(mut table: ReplayTable, number: u64) -> ReplayTable {
     let phase = Draws::new(number, Purpose::Trial, 82, 0).between(0.0, std::f64::consts::TAU);
     for (index, point) in table.space.points.iter().enumerate() {
         let level = point[0].map_or(0.0, f64::from);

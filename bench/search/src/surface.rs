@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use powerband_advice::replay::Table;
+use powerband_advice::replay::ReplayTable;
 use powerband_advice::{Factor, FactorKind, Space};
 
 /// The interrupt delay that means adaptive: not a number, so left out.
@@ -71,7 +71,7 @@ impl Runs {
 
     /// The machine of this load: truth is the mean of a setting's repeats, noise the residuals of all repeats, made as
     /// wide as single runs lie around a level that is not their own mean.
-    pub(crate) fn table(&self, knobs: Knobs, limit_us: f64) -> Table {
+    pub(crate) fn table(&self, knobs: Knobs, limit_us: f64) -> ReplayTable {
         let chosen = || self.settings.iter().filter(|(at, _)| knobs == Knobs::Three || at[2] == UNCAPPED_W);
         let axes: &[usize] = if knobs == Knobs::Two { &[1, 0] } else { &[1, 0, 2] };
         let values = |axis: usize| {
@@ -95,7 +95,7 @@ impl Runs {
         let means: Vec<(f64, f64)> = chosen().map(|(_, runs)| mean(runs)).collect();
         let (goal_trends, tail_trends) = ([-0.3, 1.0, 0.3], [1.0, -1.0, -0.3]);
         let every = self.settings.values().chain(std::iter::once(&self.start));
-        Table {
+        ReplayTable {
             space: Space {
                 factors: axes.iter().zip(&levels).map(factor).collect(),
                 points: chosen().map(|(at, _)| point(at)).collect(),

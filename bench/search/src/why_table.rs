@@ -1,7 +1,7 @@
 //! How well a gain is shared among its knobs: shares from runs of the settings in between, against the shares of the truth.
 
-use powerband_advice::Who;
-use powerband_advice::replay::Table;
+use powerband_advice::Candidate;
+use powerband_advice::replay::ReplayTable;
 use powerband_advice::why::{Explanation, Players, Question, Runs, Subset, Unexplained, explain};
 use powerband_stats::{Draws, Purpose};
 
@@ -10,7 +10,7 @@ const BLOCKS: usize = 3;
 
 /// Shares from the fastest, least delayed, least capped setting to the best one that keeps the bound; of those to which
 /// all settings in between exist, which are run once each.
-pub(crate) fn words(table: &Table, sets: u64, louder: f64) -> Option<String> {
+pub(crate) fn words(table: &ReplayTable, sets: u64, louder: f64) -> Option<String> {
     let start = start(table)?;
     let mut kept: Vec<usize> = (0..table.goal.len()).filter(|point| table.tail[*point] <= table.limit).collect();
     kept.sort_by(|a, b| table.goal[*a].total_cmp(&table.goal[*b]));
@@ -33,13 +33,13 @@ pub(crate) fn words(table: &Table, sets: u64, louder: f64) -> Option<String> {
             .iter()
             .map(|(subset, point)| {
                 let repeats = if ends.contains(subset) { BLOCKS } else { 1 };
-                let values = (0..repeats).map(|_| table.run(Who::Point(*point), &mut noise, louder).0);
+                let values = (0..repeats).map(|_| table.run(Candidate::Point(*point), &mut noise, louder).0);
                 run(*subset, values.collect())
             })
             .collect();
-        let told = ask(&runs, set).ok()?;
-        for (have, want) in told.shares.iter().zip(&truth.shares) {
-            off += (have.saved / told.whole.saved - want.saved / whole).abs();
+        let observation = ask(&runs, set).ok()?;
+        for (have, want) in observation.shares.iter().zip(&truth.shares) {
+            off += (have.saved / observation.whole.saved - want.saved / whole).abs();
             width += (have.high - have.low) / whole;
             held += u32::from(have.low <= want.saved && want.saved <= have.high);
             count += 1;
@@ -65,7 +65,7 @@ pub(crate) fn words(table: &Table, sets: u64, louder: f64) -> Option<String> {
 
 /// The knobs in which two settings differ, and every setting to run; none for less than two knobs, and where a setting in
 /// between is missing.
-fn between(table: &Table, start: usize, winner: usize) -> Option<(Players, Vec<(Subset, usize)>)> {
+fn between(table: &ReplayTable, start: usize, winner: usize) -> Option<(Players, Vec<(Subset, usize)>)> {
     let players = Players::between(&table.space, &table.space.points[start], &table.space.points[winner]);
     if players.len() < 2 {
         return None;
@@ -78,7 +78,7 @@ fn between(table: &Table, start: usize, winner: usize) -> Option<(Players, Vec<(
 }
 
 /// The setting with the highest frequency, the shortest delay and the highest of everything else.
-fn start(table: &Table) -> Option<usize> {
+fn start(table: &ReplayTable) -> Option<usize> {
     let levels: Vec<Option<u16>> = table
         .space
         .factors

@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use powerband_advice::{Ask, Bound, Factor, FactorKind, Goal, Noise, Prior, Problem, Search, Space, Told, Who};
+use powerband_advice::{
+    Ask, Bound, Candidate, Factor, FactorKind, Goal, Observation, Prior, Problem, RunNoise, Search, Space,
+};
 use powerband_stats::{Draws, Purpose};
 
 /// Five knobs of ten levels, and three of about 47.
@@ -35,16 +37,18 @@ fn questions_s(sides: &[u16], seed: u64) -> Result<Vec<f64>> {
     let (goal, tail) = (drawn(sides, &mut random, 0.4), drawn(sides, &mut random, -0.8));
     let mut search = Search::new(problem)?;
     let mut questions_s = Vec::new();
-    while let Ask::Run(who) = search.ask() {
+    while let Ask::Run(candidate) = search.ask() {
         let start = vec![Some(0); sides.len()];
-        let levels = if let Who::Point(point) = who { &points[point] } else { &start };
+        let levels = if let Candidate::Point(point) = candidate { &points[point] } else { &start };
         let at = |surface: &[Vec<f64>]| -> f64 {
             surface.iter().zip(levels).map(|(of, level)| of[usize::from(level.unwrap_or_default())]).sum()
         };
-        let told =
-            Told::Valid { goal: at(&goal) + 0.01 * random.normal(), bounds: vec![at(&tail) + 0.02 * random.normal()] };
+        let observation = Observation::Valid {
+            goal: at(&goal) + 0.01 * random.normal(),
+            bounds: vec![at(&tail) + 0.02 * random.normal()],
+        };
         let began = Instant::now();
-        search.tell(who, told, 20.0, 0.0);
+        search.tell(candidate, observation, 20.0, 0.0);
         questions_s.push(began.elapsed().as_secs_f64());
     }
     questions_s.sort_by(f64::total_cmp);
@@ -78,6 +82,6 @@ fn problem(sides: &[u16], seed: u64) -> Problem {
         bounds: vec![Bound { limit: -0.2, above_start: Some(-0.2), trends, prior: Prior::tail() }],
         safe: None,
         seed,
-        noise: Noise::default(),
+        noise: RunNoise::default(),
     }
 }

@@ -95,7 +95,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         list_s,
         within_goal: list_s < GOAL_S,
     };
-    bench_built::print(&if arguments.json { serde_json::to_string_pretty(&report)? } else { told(&report) });
+    bench_built::print(&if arguments.json { serde_json::to_string_pretty(&report)? } else { said(&report) });
     Ok(bench_built::goals(report.within_goal))
 }
 
@@ -217,7 +217,7 @@ fn event(number: usize) -> Result<Event> {
     serde_json::from_value(event).context("the shape of events has changed")
 }
 
-fn told(report: &Report) -> String {
+fn said(report: &Report) -> String {
     let Report { events, writers, copy_s, deliver_s, copied_per_s, delivered_per_s, ratio, again_s, .. } = report;
     format!(
         "{events} events ({:.0} MB), {writers} writers\n\

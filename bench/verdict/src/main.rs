@@ -8,7 +8,7 @@ use clap::Parser;
 use picture::Point;
 use powerband_report::picture::chart::Chart;
 use powerband_stats::noise::Noise;
-use powerband_stats::race::{BUDGET_BLOCKS, Contender, EXPERIMENTS, NOISES, Procedure, Reading, Score, score};
+use powerband_stats::race::{BUDGET_BLOCKS, Contender, EXPERIMENTS, NOISES, Procedure, RaceReading, Score, score};
 use powerband_stats::{Error, Rules, Spending};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ const ALIKE_RUNS: u32 = 10;
 const LONG_RUNS: u32 = 300;
 const TOLERANCE_LONG: f64 = 0.03;
 const TOLERANCE_SHORT: f64 = 0.06;
-const WRONG_RUNS_PERCENT_MOST: f64 = 5.0;
+const MAX_WRONG_RUNS_PERCENT: f64 = 5.0;
 
 #[derive(Debug, Serialize)]
 struct Row {
@@ -149,9 +149,9 @@ fn row(
     })
 }
 
-/// Error rates to which ours is set in the picture, beside its 5 %.
+/// Error rates to which ours is set in the picture, next to its 5 %.
 const ALPHAS: [f64; 3] = [0.01, 0.10, 0.20];
-/// Repeats of those who repeat a fixed number of times, beside ten.
+/// Repeats of those who repeat a fixed number of times, next to ten.
 const REPEATS: [usize; 4] = [3, 5, 20, 30];
 
 /// What a contender is with less patience and with more; runs until they look steady are what they are.
@@ -163,8 +163,8 @@ fn patience(contender: Contender) -> (String, Vec<Procedure>) {
             let set = |alpha| Procedure::Blocks(Rules { alpha, ..Rules::default() });
             (format!("{name} (no ring: 1, 10 and 20 %)"), ALPHAS.map(set).to_vec())
         }
-        Contender::TenWelch => (format!("{name} (no ring: 3, 5, 20, 30 each)"), repeated(Reading::Welch)),
-        Contender::TenByEye => (format!("{name} (no ring: likewise)"), repeated(Reading::OneDeviation)),
+        Contender::TenWelch => (format!("{name} (no ring: 3, 5, 20, 30 each)"), repeated(RaceReading::Welch)),
+        Contender::TenByEye => (format!("{name} (no ring: likewise)"), repeated(RaceReading::OneDeviation)),
         _ => (name.to_owned(), Vec::new()),
     }
 }
@@ -207,9 +207,9 @@ fn panels(report: &Report) -> Result<Vec<Chart>, Error> {
 /// What ours should have met and did not.
 fn missed(row: &Row, expected: f64, tolerance: f64) -> Vec<String> {
     let mut misses = Vec::new();
-    if row.wrong_experiments_percent > WRONG_RUNS_PERCENT_MOST {
+    if row.wrong_experiments_percent > MAX_WRONG_RUNS_PERCENT {
         let have = row.wrong_experiments_percent;
-        misses.push(format!("{}: {have:.1} % of experiments wrong, more than {WRONG_RUNS_PERCENT_MOST} %", row.noise));
+        misses.push(format!("{}: {have:.1} % of experiments wrong, more than {MAX_WRONG_RUNS_PERCENT} %", row.noise));
     }
     if (row.ratio - expected).abs() > tolerance {
         misses.push(format!("{}: ratio {:.3}, not within {tolerance} of {expected}", row.noise, row.ratio));

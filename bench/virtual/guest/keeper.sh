@@ -7,7 +7,7 @@ folder=$(mktemp -d "$1/powerband-bench-XXXXXX") || exit 1
 echo "$folder"
 if read -r _; then
     eval "set -- $(cat "$folder/words")"
-    qemu-system-x86_64 "$@" </dev/null >"$folder/emulator.log" 2>&1 &
+    "$@" </dev/null >"$folder/emulator.log" 2>&1 &
     echo $!
     read -r _
     kill -9 $!

@@ -15,7 +15,7 @@ pub(crate) const METER_PORT: u16 = 0x2EF;
 
 /// One P-state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct PState {
     /// Clock, kHz.
     pub khz: u32,
     /// What one CPU draws running at it, mW.
@@ -28,7 +28,7 @@ pub struct Board {
     /// How many CPUs.
     pub cpus: usize,
     /// P-states, the fastest first, as the firmware numbers them.
-    pub states: Vec<State>,
+    pub states: Vec<PState>,
     /// How long a change takes, µs.
     pub latency_us: u32,
     /// What the meter's byte counts in, mW.
@@ -61,11 +61,11 @@ impl Board {
             return Err(BenchError::Missing(why));
         }
         let power = halting(profile);
-        let states: Vec<State> = clocks
+        let states: Vec<PState> = clocks
             .iter()
             .map(|&khz| {
                 let (running_uw, leakage_uw) = power.at(khz);
-                State { khz, power_mw: (running_uw + leakage_uw) / 1000 }
+                PState { khz, power_mw: (running_uw + leakage_uw) / 1000 }
             })
             .collect();
         let cpus = profile.present.len().min(STATE_PORTS.len());

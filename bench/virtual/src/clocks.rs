@@ -23,7 +23,7 @@ pub struct Speed {
     pub instructions_per_s: Vec<f64>,
 }
 
-/// Runs counted work on the guest's first CPU at each of its clocks, once a round. The guest's governor is put back.
+/// Runs counted work on the guest's first CPU at each of its clocks, once a round. The guest's governor is restored.
 ///
 /// # Errors
 /// When the guest does not answer, or refuses a clock.

@@ -10,6 +10,9 @@ use crate::places;
 use crate::port::{Port, quoted};
 use crate::qmp::Qmp;
 
+/// The emulator of a PC.
+pub(crate) const PC_EMULATOR: &str = "qemu-system-x86_64";
+
 /// How long it may take until the emulator listens; it takes less than a second where CPUs are free.
 const START: Duration = Duration::from_secs(300);
 
@@ -18,7 +21,7 @@ const START: Duration = Duration::from_secs(300);
 /// # Errors
 /// When it is not on this machine.
 pub fn version() -> Result<String> {
-    let said = places::run(Command::new("qemu-system-x86_64").arg("--version"))?;
+    let said = places::run(Command::new(PC_EMULATOR).arg("--version"))?;
     let number =
         said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).unwrap_or_default();
     Ok(format!("QEMU {}", number.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")))
@@ -27,7 +30,7 @@ pub fn version() -> Result<String> {
 /// Who comes first on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// The emulator, as far as it has the right to: what its clocks allow it the guest shall get, also beside others at work.
+    /// The emulator, as far as it has the right to: what its clocks allow it the guest shall get, also next to others at work.
     Ahead,
     /// Nobody.
     Equal,
@@ -74,8 +77,9 @@ impl Kept {
     }
 
     /// Starts the emulator under the keeper, which ends it when we end.
-    pub(crate) fn start(mut self, words: &[String]) -> Result<Emulator> {
-        let quoted: Vec<Vec<u8>> = words.iter().map(|word| quoted(word.as_bytes())).collect();
+    pub(crate) fn start(mut self, program: &str, words: &[String]) -> Result<Emulator> {
+        let words = std::iter::once(program).chain(words.iter().map(String::as_str));
+        let quoted: Vec<Vec<u8>> = words.map(|word| quoted(word.as_bytes())).collect();
         places::write(&self.path.join("words"), &quoted.join(&b' '))?;
         let told = self.keeper.stdin.as_mut().map(|stdin| stdin.write_all(b"start\n"));
         told.transpose().map_err(BenchError::file("speak to", Path::new("sh")))?;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::debian::{Foreign, files, newest};
 use crate::error::{BenchError, Result};
 use crate::places::{cache, read, run};
 
-/// What the guest loads; what these need is found in the modules themselves. `crc32c` is asked for by ext4 by name alone.
+/// What a PC loads; what these need is found in the modules themselves. `crc32c` is asked for by ext4 by name alone.
 pub(crate) const MODULES: [&str; 13] = [
     "virtio_pci",
     "virtio_blk",
@@ -26,17 +27,17 @@ pub(crate) const MODULES: [&str; 13] = [
 
 /// A kernel to boot.
 #[derive(Clone, Debug)]
-pub struct Kernel {
+pub struct GuestKernel {
     image: PathBuf,
     /// Their folder, with `modules.order` in it; none where everything is built in.
     modules: Option<PathBuf>,
 }
 
-impl Kernel {
+impl GuestKernel {
     /// An image with everything built in that a guest lives on: the disk and the ports of virtio, ext4, and what else Debian's has.
     #[must_use]
     pub fn built(image: PathBuf) -> Self {
-        Kernel { image, modules: None }
+        GuestKernel { image, modules: None }
     }
 
     /// Debian's kernel from the cache, fetched first when there is none.
@@ -45,7 +46,7 @@ impl Kernel {
     /// When Debian's package tools are missing or cannot fetch it.
     pub fn get() -> Result<Self> {
         let cache = cache()?;
-        if let Some(kernel) = Self::cached(&cache) {
+        if let Some(kernel) = Self::cached(&cache, "amd64") {
             return Ok(kernel);
         }
         let release = newest_release()
@@ -62,15 +63,33 @@ impl Kernel {
         let folder = cache.join(format!("linux-{release}"));
         // Somebody else may have been quicker; then theirs is as good.
         let _ = std::fs::rename(&unpacked, &folder);
-        Self::cached(&cache).ok_or_else(|| BenchError::Missing(format!("{package} holds no kernel")))
+        Self::cached(&cache, "amd64").ok_or_else(|| BenchError::Missing(format!("{package} holds no kernel")))
     }
 
-    fn cached(cache: &Path) -> Option<Self> {
+    /// The same of another architecture. Its busybox lies next to it.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn foreign(foreign: &Foreign) -> Result<Self> {
+        let cache = cache()?;
+        if let Some(kernel) = Self::cached(&cache, foreign.kernel) {
+            return Ok(kernel);
+        }
+        let place = tempfile::tempdir_in(&cache).map_err(BenchError::file("make a folder in", &cache))?;
+        let (release, unpacked) = foreign.fetch(place.path())?;
+        // Somebody else may have been quicker; then theirs is as good.
+        let _ = std::fs::rename(&unpacked, cache.join(format!("linux-{release}")));
+        Self::cached(&cache, foreign.kernel).ok_or_else(|| BenchError::Missing(format!("{release} holds no kernel")))
+    }
+
+    /// The newest of a kind in the cache.
+    fn cached(cache: &Path, kind: &str) -> Option<Self> {
         let found = files(cache).ok()?.into_iter().filter_map(|folder| {
             let release = folder.file_name()?.to_str()?.strip_prefix("linux-")?;
+            let release = Some(release).filter(|release| release.ends_with(&format!("-{kind}")))?;
             let image = folder.join(format!("boot/vmlinuz-{release}"));
             let modules = Some(folder.join("lib/modules").join(release));
-            image.is_file().then(|| (numbers(release), Kernel { image, modules }))
+            image.is_file().then(|| (numbers(release), GuestKernel { image, modules }))
         });
         found.max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, kernel)| kernel)
     }
@@ -93,8 +112,13 @@ impl Kernel {
         &self.image
     }
 
-    /// The modules the guest loads, in an order in which each finds what it needs: file name and bytes.
-    pub(crate) fn modules(&self) -> Result<Vec<(String, Vec<u8>)>> {
+    /// A file of its package, by the path there.
+    pub(crate) fn package_file(&self, path: &str) -> PathBuf {
+        self.image.ancestors().nth(2).unwrap_or(Path::new("/")).join(path)
+    }
+
+    /// The modules a guest loads and what they need, in an order in which each finds that: file name and bytes.
+    pub(crate) fn modules(&self, names: &[&str]) -> Result<Vec<(String, Vec<u8>)>> {
         let Some(top) = &self.modules else { return Ok(Vec::new()) };
         let order = read(&top.join("modules.order"))?;
         let order = String::from_utf8_lossy(&order);
@@ -106,7 +130,7 @@ impl Kernel {
             })
             .collect();
         let mut loaded = Vec::new();
-        for name in MODULES {
+        for name in names {
             load(&name.replace('-', "_"), &known, &mut loaded)?;
         }
         Ok(loaded)
@@ -141,16 +165,7 @@ fn numbers(release: &str) -> Vec<u64> {
 /// The release Debian's newest kernel package depends on.
 fn newest_release() -> Result<String> {
     let text = run(Command::new("apt-cache").args(["depends", "linux-image-amd64"]))?;
-    let release = text.lines().find_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
-    release.map(str::to_owned).ok_or_else(|| {
-        BenchError::Missing("apt-cache knows no linux-image-amd64; the virtual bench needs Debian's packages".into())
-    })
-}
-
-/// What lies in a folder.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).map_err(BenchError::file("list", folder))?;
-    Ok(entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
+    newest(&text)
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use powerband_bench_virtual::{
-    BenchError, Cable, Guest, Kernel, OVER_THE_CABLE, Options, Result, Speed, machine, measure, plug, powerband, tools,
-    with_machines,
+    BenchError, BootOptions, Cable, Guest, GuestKernel, OVER_THE_CABLE, Result, Speed, machine, measure, plug,
+    powerband, tools, with_machines,
 };
 
 /// Boots a Linux kernel with P-states and a power meter in QEMU and runs a command of powerband there.
@@ -43,7 +43,8 @@ enum Chore {
 
 #[derive(Args, Debug)]
 struct Guests {
-    /// The machine whose clocks and power it has: a name in machines/sim, or the path of a machine file
+    /// The machine whose clocks and power it has: a name in machines/sim, or the path of a machine file; or an ARM board
+    /// (orangepi-pc, virt-armhf, virt-arm64)
     #[arg(long, value_name = "NAME", default_value = "quadcore")]
     machine: String,
     /// Boot this image in place of Debian's kernel; it needs virtio (PCI, block, console) and ext4 built in
@@ -98,10 +99,10 @@ fn main() -> ExitCode {
 
 /// The guest and, when there are two, the other one.
 fn boot(guests: &Guests) -> Result<(Guest, Option<Guest>)> {
-    let mut options = Options::machine(&guests.machine)?;
-    options.kernel = guests.kernel.clone().map(Kernel::built);
+    let mut options = BootOptions::machine(&guests.machine)?;
+    options.kernel = guests.kernel.clone().map(GuestKernel::built);
     options.cable = guests.two.then_some(Cable::Open);
-    options.tools = if guests.two { tools::for_cables() } else { Vec::new() };
+    options.tools = if guests.two && options.is_pc() { tools::for_cables() } else { Vec::new() };
     options.idle_states = guests.idle_states;
     let first = Guest::boot(&options)?;
     options.cable = guests.two.then(|| Cable::Into(first.cable()));
@@ -119,7 +120,7 @@ fn up(arguments: &Up) -> Result<u8> {
     let words = with_machines(&arguments.command, None, second.as_ref().map(|_| OVER_THE_CABLE));
     let words: Vec<&str> = std::iter::once("powerband").chain(words.iter().map(String::as_str)).collect();
     let ran = guest.run_within(&words, UNHURRIED)?;
-    // Whoever closed our output does not want the rest.
+    // Anyone who closed our output does not want the rest.
     let _ = std::io::stdout().write_all(&ran.out);
     let _ = std::io::stderr().write_all(&ran.err);
     Ok(u8::try_from(ran.code).unwrap_or(1))
@@ -128,7 +129,7 @@ fn up(arguments: &Up) -> Result<u8> {
 /// Answers the code the command ended with.
 fn rig(arguments: &Rig) -> Result<u8> {
     let (guest, second) = boot(&arguments.guests)?;
-    // From here on a Ctrl-C is for powerband, which puts back before it ends; the guests end after it.
+    // From here on a Ctrl-C is for powerband, which restores before it ends; the guests end after it.
     let interrupted = signal_hook::flag::register(signal_hook::consts::SIGINT, std::sync::Arc::default());
     interrupted.map_err(|why| BenchError::Missing(format!("Ctrl-C cannot be waited for: {why}")))?;
     let no_place =
@@ -149,7 +150,7 @@ fn rig(arguments: &Rig) -> Result<u8> {
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// What each clock gave, beside what it would give if speed followed the clock exactly.
+/// What each clock gave, next to what it would give if speed followed the clock exactly.
 fn print_speeds(speeds: &[Speed]) {
     let Some(fastest) = speeds.iter().max_by_key(|speed| speed.khz) else { return };
     println!(

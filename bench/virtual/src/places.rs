@@ -38,11 +38,16 @@ fn program_folder() -> Result<PathBuf> {
 /// # Errors
 /// When it is not there, or no `strip`.
 pub fn stripped(program: &Path) -> Result<Vec<u8>> {
+    stripped_by("strip", program)
+}
+
+/// The same by the `strip` of another architecture.
+pub(crate) fn stripped_by(strip: &str, program: &Path) -> Result<Vec<u8>> {
     let made = || BenchError::file("make", Path::new("a temporary file"));
     // A file without a name does not stay when we are killed.
     let mut stripped = tempfile::tempfile().map_err(made())?;
     let ours = format!("/proc/{}/fd/{}", std::process::id(), stripped.as_raw_fd());
-    run(Command::new("strip").arg("-o").arg(ours).arg(program))?;
+    run(Command::new(strip).arg("-o").arg(ours).arg(program))?;
     let mut bytes = Vec::new();
     stripped.read_to_end(&mut bytes).map_err(made())?;
     Ok(bytes)

@@ -32,12 +32,24 @@ pub(crate) struct Port {
     stream: BufReader<UnixStream>,
     /// A command was given up before it answered: what comes next would be its answer, not that of a later one.
     lost: bool,
+    /// It is a serial one, whose driver drops a byte now and then.
+    drops: bool,
 }
+
+/// How often a script is sent that does not arrive whole.
+const TRIES: u32 = 5;
+/// What a script that arrived whole says first.
+const WHOLE: &[u8] = b"whole\n";
 
 impl Port {
     pub(crate) fn connect(socket: &Path) -> Result<Self> {
         let stream = connect(socket)?;
-        Ok(Port { stream: BufReader::new(stream), lost: false })
+        Ok(Port { stream: BufReader::new(stream), lost: false, drops: false })
+    }
+
+    /// Says that it is a serial one.
+    pub(crate) fn may_drop(&mut self, drops: bool) {
+        self.drops = drops;
     }
 
     /// Whether a command was given up before it answered.
@@ -55,6 +67,19 @@ impl Port {
 
     /// Runs a script and answers what came of it.
     pub(crate) fn run(&mut self, script: &[u8], within: Duration) -> std::result::Result<Ran, String> {
+        if !self.drops {
+            return self.run_once(script, within);
+        }
+        for _ in 0..TRIES {
+            let ran = self.run_once(checked(script).as_bytes(), within)?;
+            if let Some(err) = ran.err.strip_prefix(WHOLE) {
+                return Ok(Ran { err: err.to_vec(), ..ran });
+            }
+        }
+        Err(format!("a script did not arrive whole, {TRIES} times"))
+    }
+
+    fn run_once(&mut self, script: &[u8], within: Duration) -> std::result::Result<Ran, String> {
         if std::mem::replace(&mut self.lost, true) {
             return Err("an earlier command was given up; only a reset brings the guest back".into());
         }
@@ -83,6 +108,13 @@ impl Port {
             }
         }
     }
+}
+
+/// A script that runs only if all of it arrived, and says so first. It is one line, of which a shell does nothing when a quote is
+/// missing.
+fn checked(script: &[u8]) -> String {
+    let text = hexadecimal(&[b"echo whole >&2\n", script].concat());
+    format!("text='{text}'; [ ${{#text}} = {} ] || exit; eval \"$(echo $text | xxd -r -p)\"", text.len())
 }
 
 fn answer(line: &str) -> Option<Ran> {
@@ -126,6 +158,20 @@ mod tests {
             assert_eq!(answer(bad), None, "{bad}");
         }
         assert_eq!(bytes(&hexadecimal(b"\x00a\xff")).as_deref(), Some(&b"\x00a\xff"[..]));
+    }
+
+    #[test]
+    fn a_script_runs_only_when_it_is_whole() {
+        let ran = |script: &str| std::process::Command::new("busybox").args(["sh", "-c", script]).output().unwrap();
+        let whole = checked(b"echo \"it's $((20 + 3))\"; echo no >&2; exit 7");
+        let output = ran(&whole);
+        assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"it's 23\n"[..], &b"whole\nno\n"[..]));
+        assert_eq!(output.status.code(), Some(7));
+        for at in 0..whole.len() {
+            let output = ran(&(whole[..at].to_owned() + &whole[at + 1..]));
+            let runs = output.stdout == b"it's 23\n";
+            assert_eq!(output.stderr.starts_with(WHOLE), runs, "without byte {at}: {output:?}");
+        }
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::board::Board;
-use crate::emulator::Kept;
+use crate::boot_options::BootOptions;
+use crate::emulator::{Kept, PC_EMULATOR};
 use crate::error::Result;
-use crate::guest::{Options, archive, busybox, kernel_line, machine_words};
-use crate::kernel::{Kernel, MODULES};
+use crate::first_files::{archive, busybox};
+use crate::kernel::{GuestKernel, MODULES};
+use crate::pc::{kernel_line, machine_words};
 use crate::places;
 
 /// How long boot and script may take, on a host with little to spare.
@@ -17,17 +19,17 @@ const WHOLE: Duration = Duration::from_secs(1800);
 ///
 /// # Errors
 /// When something is missing on this machine, or the script did not end well in time.
-pub fn run_counted(options: &Options, script: &str) -> Result<String> {
+pub fn run_counted(options: &BootOptions, script: &str) -> Result<String> {
     let board = board(options)?;
     let kernel = options.kernel()?;
     let folder = Kept::make()?;
     // Without the command, which no script here needs: how long the guest takes to unpack its files, and with it when every
     // later tick falls, must not change with each build of it.
     let initramfs = folder.path().join("initramfs");
-    places::write(&initramfs, &archive(&busybox()?, &kernel.modules()?, &[], &files(options, script)))?;
+    places::write(&initramfs, &archive(&busybox()?, &kernel.modules(&MODULES)?, &[], &files(options, script)))?;
     let table = board.compiled(folder.path())?;
     let words = words(&table, &kernel, &initramfs, folder.path());
-    let emulator = folder.start(&words)?;
+    let emulator = folder.start(PC_EMULATOR, &words)?;
     let deadline = Instant::now() + WHOLE;
     while emulator.lives() {
         if Instant::now() > deadline {
@@ -44,19 +46,19 @@ pub fn run_counted(options: &Options, script: &str) -> Result<String> {
 ///
 /// # Errors
 /// When the machine of the options has no board.
-pub fn counted_inputs(options: &Options, script: &str) -> Result<Vec<u8>> {
-    let kernel = Kernel::built(PathBuf::from("kernel"));
+pub fn counted_inputs(options: &BootOptions, script: &str) -> Result<Vec<u8>> {
+    let kernel = GuestKernel::built(PathBuf::from("kernel"));
     let words = words(Path::new("table"), &kernel, Path::new("initramfs"), Path::new("folder"));
     let modules: Vec<(String, Vec<u8>)> = MODULES.iter().map(|name| ((*name).to_owned(), Vec::new())).collect();
     let files = archive(&[], &modules, &[], &files(options, script));
     Ok([words.join(" ").into_bytes(), board(options)?.source().into_bytes(), files].concat())
 }
 
-fn board(options: &Options) -> Result<Board> {
-    Ok(Board { cpus: 1, ..Board::new(&options.profile)? })
+fn board(options: &BootOptions) -> Result<Board> {
+    Ok(Board { cpus: 1, ..options.pc()? })
 }
 
-fn files(options: &Options, script: &str) -> Vec<(String, Vec<u8>)> {
+fn files(options: &BootOptions, script: &str) -> Vec<(String, Vec<u8>)> {
     let mut files = options.files.clone();
     files.push(("script".into(), script.as_bytes().to_vec()));
     files
@@ -64,7 +66,7 @@ fn files(options: &Options, script: &str) -> Vec<(String, Vec<u8>)> {
 
 /// The emulator's command line. An instruction takes 2 ns. Everything that would bring in this machine's time or chance is
 /// fixed.
-fn words(table: &Path, kernel: &Kernel, initramfs: &Path, folder: &Path) -> Vec<String> {
+fn words(table: &Path, kernel: &GuestKernel, initramfs: &Path, folder: &Path) -> Vec<String> {
     let mut words = machine_words(1, table, kernel, initramfs, folder);
     let counted = "-accel tcg,thread=single -icount shift=1,sleep=off,align=off -rtc base=2020-01-01,clock=vm -seed 1 \
                    -nic none -no-reboot";

@@ -15,12 +15,12 @@ use crate::guest::Guest;
 const ANSWER: Duration = Duration::from_secs(60);
 
 /// What tests share: a guest, or guests that belong together.
-pub trait Rig {
+pub trait GuestRig {
     /// All its guests.
     fn guests(&mut self) -> Vec<&mut Guest>;
 }
 
-impl Rig for Guest {
+impl GuestRig for Guest {
     fn guests(&mut self) -> Vec<&mut Guest> {
         vec![self]
     }
@@ -29,12 +29,12 @@ impl Rig for Guest {
 /// Guests for whichever test needs them, booted for the first. While no test holds them their CPUs are stopped, so that they
 /// take nothing from the others.
 #[derive(Debug)]
-pub struct Shared<R: Rig> {
+pub struct Shared<R: GuestRig> {
     boot: fn() -> Result<R>,
     rig: Mutex<Option<R>>,
 }
 
-impl<R: Rig> Shared<R> {
+impl<R: GuestRig> Shared<R> {
     /// Nothing is booted yet.
     pub const fn new(boot: fn() -> Result<R>) -> Self {
         Shared { boot, rig: Mutex::new(None) }
@@ -44,7 +44,7 @@ impl<R: Rig> Shared<R> {
     ///
     /// # Errors
     /// When they cannot be booted.
-    pub fn hold(&self) -> Result<Held<'_, R>> {
+    pub fn hold(&self) -> Result<HeldGuests<'_, R>> {
         // A test that panicked has left them in a state that `recover` judges, not the lock.
         let mut rig = self.rig.lock().unwrap_or_else(PoisonError::into_inner);
         if rig.as_mut().is_some_and(|rig| rig.guests().iter().any(|guest| guest.is_lost())) {
@@ -57,7 +57,7 @@ impl<R: Rig> Shared<R> {
         } else {
             *rig = Some((self.boot)()?);
         }
-        Ok(Held(rig))
+        Ok(HeldGuests(rig))
     }
 
     /// Brings back the guests that hang and answers what their consoles show; nothing when all are well. The next test finds
@@ -73,7 +73,7 @@ impl<R: Rig> Shared<R> {
 }
 
 /// Resets the guests that hang. Where that does not help all are ended, and the next test boots others.
-fn recover<R: Rig>(rig: &mut Option<R>, answer: Duration) -> Option<String> {
+fn recover<R: GuestRig>(rig: &mut Option<R>, answer: Duration) -> Option<String> {
     let mut consoles = String::new();
     let mut well = true;
     for guest in rig.as_mut()?.guests() {
@@ -91,10 +91,10 @@ fn recover<R: Rig>(rig: &mut Option<R>, answer: Duration) -> Option<String> {
 
 /// Shared guests in the hand of one test.
 #[derive(Debug)]
-pub struct Held<'s, R: Rig>(MutexGuard<'s, Option<R>>);
+pub struct HeldGuests<'s, R: GuestRig>(MutexGuard<'s, Option<R>>);
 
 #[expect(clippy::expect_used, reason = "`hold` made it with guests, and nothing takes them out")]
-impl<R: Rig> Deref for Held<'_, R> {
+impl<R: GuestRig> Deref for HeldGuests<'_, R> {
     type Target = R;
     fn deref(&self) -> &R {
         self.0.as_ref().expect("guests")
@@ -102,13 +102,13 @@ impl<R: Rig> Deref for Held<'_, R> {
 }
 
 #[expect(clippy::expect_used, reason = "`hold` made it with guests, and nothing takes them out")]
-impl<R: Rig> DerefMut for Held<'_, R> {
+impl<R: GuestRig> DerefMut for HeldGuests<'_, R> {
     fn deref_mut(&mut self) -> &mut R {
         self.0.as_mut().expect("guests")
     }
 }
 
-impl<R: Rig> Drop for Held<'_, R> {
+impl<R: GuestRig> Drop for HeldGuests<'_, R> {
     fn drop(&mut self) {
         // What a lost guest did is still to be found out, and the monitor of an emulator that is stopped would not answer.
         for guest in self.guests().into_iter().filter(|guest| !guest.is_lost()) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::board::{Board, METER_PORT, STATE_PORTS};
+use crate::chip::Chip;
 use crate::error::Result;
 use crate::pace::Pace;
 use crate::qmp::Qmp;
@@ -50,10 +50,10 @@ pub(crate) struct Silicon {
 
 impl Silicon {
     /// Begins; the CPUs are free until they are paced.
-    pub(crate) fn begin(board: Board, pace: Pace, qmp: Qmp) -> Self {
+    pub(crate) fn begin(chip: Chip, pace: Pace, qmp: Qmp) -> Self {
         let (shared, pace) = (Arc::new(Shared::default()), Arc::new(pace));
-        let cpus = vec![Cpu::default(); board.cpus];
-        let mut work = Work { board, pace: Arc::clone(&pace), cpus, qmp, shared: Arc::clone(&shared) };
+        let cpus = vec![Cpu::default(); chip.cpus()];
+        let mut work = Work { chip, pace: Arc::clone(&pace), cpus, qmp, shared: Arc::clone(&shared) };
         let thread = std::thread::spawn(move || {
             if let Err(error) = work.run() {
                 locked(&work.shared.readings).trouble = Some(error.to_string());
@@ -101,7 +101,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The thread's own.
 struct Work {
-    board: Board,
+    chip: Chip,
     pace: Arc<Pace>,
     cpus: Vec<Cpu>,
     qmp: Qmp,
@@ -142,34 +142,31 @@ impl Work {
                 let look_ns = u64::try_from(seen.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 seen = Instant::now();
                 window_ns += look_ns;
-                for (cpu, passed) in passed.iter_mut().enumerate() {
+                let frequencies = self.chip.khz(&mut self.qmp)?;
+                for (cpu, (passed, khz)) in passed.iter_mut().zip(frequencies).enumerate() {
                     let run = self.pace.instructions(cpu)?;
                     passed.run += run - std::mem::replace(&mut self.cpus[cpu].run, run);
                     passed.allowed += per(self.cpus[cpu].clock_per_s, look_ns);
-                    passed.clock += u128::from(self.look(cpu)?) * u128::from(look_ns);
+                    passed.clock += u128::from(khz) * u128::from(look_ns);
+                    self.set_pace(cpu, khz)?;
                 }
             }
             self.write_meter(&passed, window_ns)?;
         }
     }
 
-    /// Reads a CPU's P-state, gives it its pace, and answers its clock, kHz.
-    fn look(&mut self, cpu: usize) -> Result<u32> {
-        let number = self.qmp.port(STATE_PORTS[cpu])?;
-        // While the guest boots its serial driver tries these registers out.
-        let states = &self.board.states;
-        let fastest = states[0];
-        let state = states.get(usize::from(number)).copied().unwrap_or(fastest);
+    /// Gives a CPU the pace of its frequency.
+    fn set_pace(&mut self, cpu: usize, khz: u32) -> Result<()> {
         let this = &mut self.cpus[cpu];
-        this.clock_per_s = TOP_PER_S * u64::from(state.khz) / u64::from(fastest.khz);
+        this.clock_per_s = TOP_PER_S * u64::from(khz) / u64::from(self.chip.top_khz());
         let tell = if self.shared.paced.load(Ordering::Relaxed) { this.clock_per_s } else { 0 };
         if std::mem::replace(&mut this.told_per_s, tell) != tell {
             self.pace.set_rate(cpu, tell)?;
         }
         let mut readings = locked(&self.shared.readings);
         readings.states.resize(self.cpus.len(), 0);
-        readings.states[cpu] = number;
-        Ok(state.khz)
+        readings.states[cpu] = self.chip.state(khz);
+        Ok(())
     }
 
     fn write_meter(&mut self, passed: &[Passed], window_ns: u64) -> Result<()> {
@@ -178,15 +175,13 @@ impl Work {
             .map(|passed| {
                 let busy = u128::from(passed.run) * u128::from(window_ns) / u128::from(passed.allowed.max(1));
                 let clock = passed.clock / u128::from(window_ns.max(1));
-                let clock = self.board.nearest_khz(u32::try_from(clock).unwrap_or(u32::MAX));
-                (clock, u64::try_from(busy).unwrap_or(u64::MAX))
+                (u32::try_from(clock).unwrap_or(u32::MAX), u64::try_from(busy).unwrap_or(u64::MAX))
             })
             .collect();
         let fixed = *locked(&self.shared.fixed_mw);
-        let byte = self.board.meter_byte(fixed.unwrap_or_else(|| self.board.draw_mw(&cpus, window_ns)));
-        self.qmp.set_port(METER_PORT, byte)?;
+        let power_mw = self.chip.show_power(&mut self.qmp, &cpus, window_ns, fixed)?;
         let mut readings = locked(&self.shared.readings);
-        readings.power_mw = u64::from(byte) * self.board.meter_step_mw;
+        readings.power_mw = power_mw;
         let per_s = |run: u64| u128::from(run) * 1_000_000_000 / u128::from(window_ns.max(1));
         let ran_per_s = passed.iter().map(|passed| u64::try_from(per_s(passed.run)).unwrap_or(u64::MAX));
         readings.ran_per_s = ran_per_s.collect();

@@ -2,14 +2,14 @@
 
 /// What a run runs at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Who {
+pub enum Candidate {
     /// What the machine runs now.
     Start,
     /// A point of the space.
     Point(usize),
 }
 
-impl Who {
+impl Candidate {
     /// The point of the space, unless it is the start.
     #[must_use]
     pub const fn point(self) -> Option<usize> {
@@ -24,14 +24,14 @@ impl Who {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
     /// One run.
-    Run(Who),
+    Run(Candidate),
     /// Nothing: the search is over.
-    End(End),
+    End(SearchConclusion),
 }
 
 /// What a run brought. Natural logarithms, smaller is better.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum Observation {
     /// It was measured.
     Valid {
         /// The goal; ignored where it is known of every point, except of a start that is no point.
@@ -93,7 +93,7 @@ pub struct Confirmed {
 /// Why nothing was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum UndecidedReason {
     /// What looked best could not be shown to keep the bounds and to be better than the start.
     NotShown,
     /// Time ran short before anything could be confirmed.
@@ -106,13 +106,13 @@ pub enum Why {
 
 /// How a search ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum End {
+pub enum SearchConclusion {
     /// A setting was shown to keep the bounds and to be better than the start (or to keep bounds that the start breaks).
     Confirmed(Confirmed),
     /// Keep the start: nothing could be shown.
     Undecided {
         /// Why.
-        why: Why,
+        why: UndecidedReason,
         /// What would be tried first with more time.
         best_guess: Option<usize>,
     },
@@ -130,7 +130,7 @@ pub enum End {
 
 /// Where a search stands in its course.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum SearchStage {
     /// The first runs: the start, and the first setting.
     Starting,
     /// Looking for a better setting.
@@ -164,7 +164,7 @@ pub struct Unproved {
 
 /// The provisional answer, at any moment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
+pub struct ProvisionalAnswer {
     /// The best setting that very probably keeps the bounds; none means the start.
     pub incumbent: Option<usize>,
     /// What may have been missed; none before the model has seen a setting, and in a race.

@@ -3,7 +3,7 @@
 /// What is wrong with a problem. Every variant names what the caller can change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ProblemError {
     /// There is nothing to choose between.
     #[error("there is no setting to try: name at least one knob with two values")]
     NoPoints,

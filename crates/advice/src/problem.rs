@@ -1,6 +1,6 @@
 //! What is searched for: the goal, the bounds, and what is believed of them beforehand.
 
-use crate::{Error, Prior, Space};
+use crate::{Prior, ProblemError, Space};
 
 /// One search.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Problem {
     /// Seed of the orders of blocks and of the draws.
     pub seed: u64,
     /// What a calibration found of this machine's noise.
-    pub noise: Noise,
+    pub noise: RunNoise,
 }
 
 /// What is to be small.
@@ -51,7 +51,7 @@ pub struct Bound {
 
 /// Standard deviation of one run's logarithm, where a calibration measured it. Lists may be shorter than the bounds.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Noise {
+pub struct RunNoise {
     /// Of the goal.
     pub goal: Option<f64>,
     /// Of each bound.
@@ -60,7 +60,7 @@ pub struct Noise {
 
 /// Which of the problem's metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Metric {
+pub enum MetricIndex {
     /// The goal.
     Goal,
     /// A bound, by its index.
@@ -72,13 +72,14 @@ impl Problem {
     ///
     /// # Errors
     /// When something does not fit the space or is not finite.
-    pub fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), ProblemError> {
         self.space.check()?;
         let (points, factors) = (self.space.points.len(), self.space.factors.len());
         if let Some(start) = self.start.filter(|start| *start >= points) {
-            return Err(Error::Start { start, points });
+            return Err(ProblemError::Start { start, points });
         }
-        let length = |what, have, need| if have == need { Ok(()) } else { Err(Error::Length { what, have, need }) };
+        let length =
+            |what, have, need| if have == need { Ok(()) } else { Err(ProblemError::Length { what, have, need }) };
         match &self.goal {
             Goal::Measured { trends, .. } => length("the list of the goal's trends", trends.len(), factors)?,
             Goal::Known(values) => {
@@ -91,12 +92,12 @@ impl Problem {
             finite("a bound's limit", &[bound.limit, bound.above_start.unwrap_or_default()])?;
         }
         if self.safe.is_some_and(|share| !(share.is_finite() && share >= 0.0)) {
-            return Err(Error::NotFinite { what: "the share by which a bound may be exceeded" });
+            return Err(ProblemError::NotFinite { what: "the share by which a bound may be exceeded" });
         }
         Ok(())
     }
 }
 
-fn finite(what: &'static str, values: &[f64]) -> Result<(), Error> {
-    if values.iter().all(|value| value.is_finite()) { Ok(()) } else { Err(Error::NotFinite { what }) }
+fn finite(what: &'static str, values: &[f64]) -> Result<(), ProblemError> {
+    if values.iter().all(|value| value.is_finite()) { Ok(()) } else { Err(ProblemError::NotFinite { what }) }
 }

@@ -16,9 +16,9 @@ use powerband_stats::{Draws, Purpose};
 use component::Component;
 pub use coordinates::Coordinates;
 pub(crate) use coordinates::{halton, normal_quantile};
-pub use data::{Data, Repeats, Tried};
-pub use prediction::{Part, Prediction};
-pub use prior::{LogNormal, Mean, Normal, Prior};
+pub use data::{Data, MeasuredSetting, Repeats};
+pub use prediction::{LevelPrediction, MixturePart};
+pub use prior::{LogNormal, Normal, Prior, PriorMean};
 
 /// Terms of the mixture.
 const TERMS: usize = 40;
@@ -39,7 +39,7 @@ const OFFSPRING: usize = 128;
 const OFFSPRING_SD: f64 = 0.45;
 
 /// Squared error over its variance beyond which an outlier widens no more, and prior observations of a fitting width.
-const MOST_RATIO: f64 = 25.0;
+const MAX_RATIO: f64 = 25.0;
 const FITTING: f64 = 2.0;
 
 /// One metric's model, fitted to what was measured.
@@ -66,7 +66,7 @@ const FITTING: f64 = 2.0;
 #[derive(Debug, Clone)]
 pub struct Process {
     coordinates: Arc<Coordinates>,
-    mean: Mean,
+    mean: PriorMean,
     data: Data,
     components: Vec<Component>,
     widening: f64,
@@ -80,7 +80,7 @@ impl Process {
     /// of the means and of the repeats' sums of squares. 40 are drawn by weight and moved apart by a few steps of
     /// differential evolution Markov chain (ter Braak 2006), which leaves their distribution the posterior one.
     #[must_use]
-    pub fn fit(coordinates: &Arc<Coordinates>, prior: &Prior, mean: &Mean, data: &Data) -> Self {
+    pub fn fit(coordinates: &Arc<Coordinates>, prior: &Prior, mean: &PriorMean, data: &Data) -> Self {
         Self::refit(coordinates, prior, mean, data, None)
     }
 
@@ -90,7 +90,7 @@ impl Process {
     pub fn refit(
         coordinates: &Arc<Coordinates>,
         prior: &Prior,
-        mean: &Mean,
+        mean: &PriorMean,
         data: &Data,
         before: Option<&Self>,
     ) -> Self {
@@ -123,18 +123,18 @@ impl Process {
 
     /// The level at `point`, without noise, as a mixture.
     #[must_use]
-    pub fn predict(&self, point: usize) -> Prediction {
+    pub fn predict(&self, point: usize) -> LevelPrediction {
         self.predict_all(&[point]).pop().unwrap_or_default()
     }
 
     /// The levels at `points`, as [`Process::predict`] gives them one by one, in a fraction of the time.
     #[must_use]
-    pub fn predict_all(&self, points: &[usize]) -> Vec<Prediction> {
-        let mut predictions = vec![Prediction { parts: Vec::with_capacity(self.components.len()) }; points.len()];
+    pub fn predict_all(&self, points: &[usize]) -> Vec<LevelPrediction> {
+        let mut predictions = vec![LevelPrediction { parts: Vec::with_capacity(self.components.len()) }; points.len()];
         for component in &self.components {
             let parts = component.parts(&self.coordinates, &self.mean, &self.data, points);
             for (prediction, part) in predictions.iter_mut().zip(parts) {
-                prediction.parts.push(Part { variance: part.variance * self.widening, ..part });
+                prediction.parts.push(MixturePart { variance: part.variance * self.widening, ..part });
             }
         }
         predictions
@@ -278,13 +278,13 @@ fn widening(components: &[Component]) -> f64 {
         let without = |(component, left_out): (&Component, &Vec<(f64, f64)>)| {
             let (error, variance) = left_out[place];
             let weight = component.weight * variance.sqrt() * libm::exp(0.5 * (error * error / variance).min(100.0));
-            Part { weight, mean: error, variance }
+            MixturePart { weight, mean: error, variance }
         };
-        let mut parts: Vec<Part> = components.iter().zip(&left_out).map(without).collect();
+        let mut parts: Vec<MixturePart> = components.iter().zip(&left_out).map(without).collect();
         let total: f64 = parts.iter().map(|part| part.weight).sum();
         parts.iter_mut().for_each(|part| part.weight /= total);
-        let error = Prediction { parts };
-        (error.mean() * error.mean() / error.variance()).min(MOST_RATIO)
+        let error = LevelPrediction { parts };
+        (error.mean() * error.mean() / error.variance()).min(MAX_RATIO)
     };
     let sum: f64 = (0..count).map(ratio).sum();
     ((FITTING + sum) / (FITTING + count as f64)).max(1.0)

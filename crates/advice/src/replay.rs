@@ -4,18 +4,21 @@ use std::collections::BTreeSet;
 
 use powerband_stats::{Draws, Purpose};
 
-use crate::{Ask, Bound, End, Error, Factor, FactorKind, Goal, Noise, Phase, Prior, Problem, Search, Space, Told, Who};
+use crate::{
+    Ask, Bound, Candidate, Factor, FactorKind, Goal, Observation, Prior, Problem, ProblemError, RunNoise, Search,
+    SearchConclusion, SearchStage, Space,
+};
 
 /// A setting counts as found when it keeps the bound and its goal lies within this share of the best one's.
 pub const CLOSE: f64 = 0.05;
 
 /// Runs after which a search that does not end is given up.
-const MOST_RUNS: usize = 2_000;
+const MAX_RUNS: usize = 2_000;
 
 /// A machine that is a table: the true level of every setting, and residuals from which the noise of a run is drawn.
 /// All values are natural logarithms.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct ReplayTable {
     /// The settings.
     pub space: Space,
     /// True goal of each.
@@ -50,20 +53,20 @@ pub struct Played {
     /// Runs of settings that exceed the limit by over 10 %.
     pub far_over: usize,
     /// How it ended; none if it did not.
-    pub end: Option<End>,
+    pub end: Option<SearchConclusion>,
     /// How far the answer lies above the best setting (logarithm); that of the start where nothing was confirmed.
     pub regret: f64,
     /// Whether the confirmed setting truly breaks the bound.
     pub broken: bool,
 }
 
-impl Table {
+impl ReplayTable {
     /// The problem as a caller would pose it.
     #[must_use]
     pub fn problem(&self, seed: u64) -> Problem {
         let goal = Goal::Measured { trends: self.trends.0.clone(), prior: Prior::watts() };
         let bound = Bound { limit: self.limit, above_start: None, trends: self.trends.1.clone(), prior: Prior::tail() };
-        let (space, noise) = (self.space.clone(), Noise::default());
+        let (space, noise) = (self.space.clone(), RunNoise::default());
         Problem { space, start: None, goal, bounds: vec![bound], safe: None, seed, noise }
     }
 
@@ -83,10 +86,10 @@ impl Table {
 
     /// Goal and bounded metric of one run, noise times `louder`.
     #[must_use]
-    pub fn run(&self, who: Who, random: &mut Draws, louder: f64) -> (f64, f64) {
-        let (goal, tail) = match who {
-            Who::Start => self.start,
-            Who::Point(point) => (self.goal[point], self.tail[point]),
+    pub fn run(&self, candidate: Candidate, random: &mut Draws, louder: f64) -> (f64, f64) {
+        let (goal, tail) = match candidate {
+            Candidate::Start => self.start,
+            Candidate::Point(point) => (self.goal[point], self.tail[point]),
         };
         let drawn = random.below(self.residuals.len() as u64) as usize;
         let (goal_off, tail_off) = self.residuals.get(drawn).copied().unwrap_or_default();
@@ -115,7 +118,7 @@ impl Table {
     ///
     /// # Errors
     /// When the problem does not fit together.
-    pub fn play(&self, problem: Problem, louder: f64) -> Result<Played, Error> {
+    pub fn play(&self, problem: Problem, louder: f64) -> Result<Played, ProblemError> {
         self.play_followed(problem, louder, |_, _| ())
     }
 
@@ -129,7 +132,7 @@ impl Table {
         problem: Problem,
         louder: f64,
         mut follow: impl FnMut(&Search, usize),
-    ) -> Result<Played, Error> {
+    ) -> Result<Played, ProblemError> {
         let mut random = Draws::new(problem.seed, Purpose::Noise, 0, 0);
         let mut search = Search::new(problem)?;
         let mut seen = BTreeSet::new();
@@ -145,29 +148,30 @@ impl Table {
             regret: 0.0,
             broken: false,
         };
-        while played.runs < MOST_RUNS {
-            let who = match search.ask() {
-                Ask::Run(who) => who,
+        while played.runs < MAX_RUNS {
+            let candidate = match search.ask() {
+                Ask::Run(candidate) => candidate,
                 Ask::End(end) => {
                     self.conclude(&mut played, end);
                     break;
                 }
             };
-            let (goal, tail) = self.run(who, &mut random, louder);
-            search.tell(who, Told::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
-            seen.insert(who);
+            let (goal, tail) = self.run(candidate, &mut random, louder);
+            search.tell(candidate, Observation::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
+            seen.insert(candidate);
             follow(&search, seen.len());
-            self.note(&mut played, &search, &seen, who);
+            self.note(&mut played, &search, &seen, candidate);
         }
         Ok(played)
     }
 
-    fn note(&self, played: &mut Played, search: &Search, seen: &BTreeSet<Who>, who: Who) {
+    fn note(&self, played: &mut Played, search: &Search, seen: &BTreeSet<Candidate>, candidate: Candidate) {
         played.runs += 1;
         // Runs of the start end or begin a block: one of them in each.
-        let counting = matches!(search.phase(), Phase::Confirming { .. } | Phase::Racing { .. } | Phase::Done);
-        played.blocks += usize::from(counting && played.stop.is_some() && who == Who::Start);
-        if let Who::Point(point) = who {
+        let counting =
+            matches!(search.phase(), SearchStage::Confirming { .. } | SearchStage::Racing { .. } | SearchStage::Done);
+        played.blocks += usize::from(counting && played.stop.is_some() && candidate == Candidate::Start);
+        if let Candidate::Point(point) = candidate {
             let close = self.is_close(point);
             played.tried = played.tried.or(close.then_some(seen.len()));
             played.far_over += usize::from(self.tail[point] > self.limit + libm::log1p(0.10));
@@ -176,7 +180,7 @@ impl Table {
         if played.picked.is_none() && answer.is_some_and(|point| self.is_close(point)) {
             played.picked = Some(seen.len());
         }
-        if played.stop.is_none() && matches!(search.phase(), Phase::Confirming { .. } | Phase::Done) {
+        if played.stop.is_none() && matches!(search.phase(), SearchStage::Confirming { .. } | SearchStage::Done) {
             played.stop = Some((seen.len(), played.runs));
             played.stop_regret = self.regret(answer);
         }
@@ -187,8 +191,8 @@ impl Table {
         (answer.map_or(self.start.0, |point| self.goal[point]) - self.best()).max(0.0)
     }
 
-    fn conclude(&self, played: &mut Played, end: End) {
-        let kept = if let End::Confirmed(kept) = &end { Some(kept.point) } else { None };
+    fn conclude(&self, played: &mut Played, end: SearchConclusion) {
+        let kept = if let SearchConclusion::Confirmed(kept) = &end { Some(kept.point) } else { None };
         played.regret = self.regret(kept);
         played.broken = kept.is_some_and(|point| self.tail[point] > self.limit);
         played.end = Some(end);
@@ -198,7 +202,7 @@ impl Table {
 /// A server of the laws of power and of queueing that spin at a clock and wait for interrupts: settings are frequency
 /// (GHz) times interrupt delay (µs), and the values those laws' own parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Server {
+pub struct ReplayServer {
     /// Power at rest, and what grows with the clock, in watts.
     pub rest_w: f64,
     /// Power of the work at 2 GHz.
@@ -217,7 +221,7 @@ pub struct Server {
     pub load: (f64, f64),
 }
 
-impl Server {
+impl ReplayServer {
     /// One drawn at random around a machine of 70 W.
     #[must_use]
     pub fn drawn(random: &mut Draws) -> Self {
@@ -252,15 +256,15 @@ impl Server {
     /// a category takes the frequency's place. The limit lies between the lowest and the highest latency, at `strict` of
     /// the settings.
     #[must_use]
-    pub fn table(&self, freqs: &Axis, delays_us: &[f64], noise: (f64, f64), strict: f64) -> Table {
+    pub fn table(&self, freqs: &FrequencyAxis, delays_us: &[f64], noise: (f64, f64), strict: f64) -> ReplayTable {
         let (kind, freqs_ghz) = match freqs {
-            Axis::Frequencies(freqs) => (FactorKind::Number(freqs.clone()), freqs),
-            Axis::Governors(freqs) => (FactorKind::Category(freqs.len()), freqs),
+            FrequencyAxis::Frequencies(freqs) => (FactorKind::Number(freqs.clone()), freqs),
+            FrequencyAxis::Governors(freqs) => (FactorKind::Category(freqs.len()), freqs),
         };
-        let trend = if matches!(freqs, Axis::Frequencies(_)) { 1.0 } else { 0.0 };
+        let trend = if matches!(freqs, FrequencyAxis::Frequencies(_)) { 1.0 } else { 0.0 };
         let factor = |name: &str, kind| Factor { name: name.to_owned(), kind, switch_s: 0.0 };
         let factors = vec![factor("freq", kind), factor("rx-usecs", FactorKind::Number(delays_us.to_vec()))];
-        let mut table = Table {
+        let mut table = ReplayTable {
             space: Space { factors, points: Vec::new() },
             goal: Vec::new(),
             tail: Vec::new(),
@@ -293,7 +297,7 @@ impl Server {
 
 /// What stands for the frequency.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Axis {
+pub enum FrequencyAxis {
     /// Itself, in GHz, ascending.
     Frequencies(Vec<f64>),
     /// Governors without an order, each of which runs at such a frequency in GHz.

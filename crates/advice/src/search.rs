@@ -14,7 +14,7 @@ mod race;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::{Ask, Coordinates, Data, Error, Metric, Phase, Problem, Space, Told, Who};
+use crate::{Ask, Candidate, Coordinates, Data, MetricIndex, Observation, Problem, ProblemError, SearchStage, Space};
 use confirm::Confirmation;
 use cost::Cost;
 use course::checked;
@@ -58,7 +58,7 @@ const CANDIDATES: u32 = 5;
 
 /// Runs of a search without a budget: one more than there are settings, but not fewer nor more than these.
 const FEWEST_RUNS: u32 = 24;
-const MOST_RUNS: u32 = 150;
+const MAX_RUNS: u32 = 150;
 
 /// Steps of a safe search towards what lies behind settings that save nothing.
 const STEPS: u32 = 12;
@@ -129,7 +129,7 @@ impl Search {
     ///
     /// # Errors
     /// When the problem does not fit together.
-    pub fn new(problem: Problem) -> Result<Self, Error> {
+    pub fn new(problem: Problem) -> Result<Self, ProblemError> {
         problem.check()?;
         let points: Vec<usize> =
             (0..problem.space.points.len()).filter(|point| Some(*point) != problem.start).collect();
@@ -144,7 +144,7 @@ impl Search {
             before: None,
             stage,
             raced: None,
-            next: Ask::Run(Who::Start),
+            next: Ask::Run(Candidate::Start),
             incumbent: None,
             tested: BTreeSet::new(),
             expected: None,
@@ -166,43 +166,47 @@ impl Search {
         self.next.clone()
     }
 
-    /// Takes what a run of `who` brought: it took `run_s`, and turning the knobs before it `switch_s` (seconds). A run
+    /// Takes what a run of `candidate` brought: it took `run_s`, and turning the knobs before it `switch_s` (seconds). A run
     /// that was not asked for counts for the model alone. Values that are not finite numbers, or too few, count as a
     /// failed run.
-    pub fn tell(&mut self, who: Who, told: Told, run_s: f64, switch_s: f64) {
+    pub fn tell(&mut self, candidate: Candidate, observation: Observation, run_s: f64, switch_s: f64) {
         let points = self.problem.space.points.len();
-        let who = match who {
-            Who::Point(point) if Some(point) == self.problem.start => Who::Start,
-            Who::Point(point) if point >= points => return,
-            who => who,
+        let candidate = match candidate {
+            Candidate::Point(point) if Some(point) == self.problem.start => Candidate::Start,
+            Candidate::Point(point) if point >= points => return,
+            candidate => candidate,
         };
-        let told = checked(told, &self.problem);
-        self.compare(who, &told);
-        self.log.take(who, &told);
+        let observation = checked(observation, &self.problem);
+        self.compare(candidate, &observation);
+        self.log.take(candidate, &observation);
         for (index, bound) in self.problem.bounds.iter_mut().enumerate() {
-            if let Some((above, start)) = bound.above_start.zip(self.log.mean(Metric::Bound(index), Who::Start)) {
+            if let Some((above, start)) =
+                bound.above_start.zip(self.log.mean(MetricIndex::Bound(index), Candidate::Start))
+            {
                 bound.limit = start + above;
             }
         }
-        if let Some(left) = self.runs_left.as_mut().filter(|_| told != Told::Refused) {
+        if let Some(left) = self.runs_left.as_mut().filter(|_| observation != Observation::Refused) {
             *left = left.saturating_sub(1);
         }
-        if matches!(told, Told::Valid { .. }) {
-            self.cost.note(&self.problem.space, self.problem.start, who, run_s, switch_s);
+        if matches!(observation, Observation::Valid { .. }) {
+            self.cost.note(&self.problem.space, self.problem.start, candidate, run_s, switch_s);
             self.before = self.models.take().or_else(|| self.before.take());
         }
         match &mut self.stage {
-            Stage::Confirming(confirmation) => confirmation.take(&self.problem, &self.log, who, &told),
-            Stage::Racing(race) => race.take(&self.problem, &self.log, who, &told),
+            Stage::Confirming(confirmation) => confirmation.take(&self.problem, &self.log, candidate, &observation),
+            Stage::Racing(race) => race.take(&self.problem, &self.log, candidate, &observation),
             _ => {}
         }
         self.settle();
     }
 
     /// Compares a setting's first run with what was expected of it. A surprise asks for more tests of the model.
-    fn compare(&mut self, who: Who, told: &Told) {
-        let Some(expected) = self.expected.take_if(|expected| who == Who::Point(expected.point)) else { return };
-        let Told::Valid { goal, .. } = told else { return };
+    fn compare(&mut self, candidate: Candidate, observation: &Observation) {
+        let Some(expected) = self.expected.take_if(|expected| candidate == Candidate::Point(expected.point)) else {
+            return;
+        };
+        let Observation::Valid { goal, .. } = observation else { return };
         self.audits += u32::from(expected.is_audit);
         let off = (goal - expected.mean).abs();
         let surprises = off > SURPRISE && off > SURPRISE_SD * expected.sd.max(SURPRISE_LEAST_SD);
@@ -246,14 +250,14 @@ impl Search {
 
     /// What was measured of a metric.
     #[must_use]
-    pub fn data(&self, metric: Metric) -> Data {
+    pub fn data(&self, metric: MetricIndex) -> Data {
         self.log.data(metric, &self.problem)
     }
 
     /// Mean of the start's runs, natural logarithm; none before the first.
     #[must_use]
-    pub fn start_mean(&self, metric: Metric) -> Option<f64> {
-        self.log.mean(metric, Who::Start)
+    pub fn start_mean(&self, metric: MetricIndex) -> Option<f64> {
+        self.log.mean(metric, Candidate::Start)
     }
 
     /// The provisional answer as of the last look, without the certificate that [`Search::standing`] computes; none means
@@ -265,15 +269,15 @@ impl Search {
 
     /// Where the search stands in its course.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> SearchStage {
         match &self.stage {
-            Stage::Searching if self.log.tried().is_empty() => Phase::Starting,
-            Stage::Searching => Phase::Searching,
+            Stage::Searching if self.log.tried().is_empty() => SearchStage::Starting,
+            Stage::Searching => SearchStage::Searching,
             Stage::Confirming(confirmation) => {
-                Phase::Confirming { candidate: confirmation.candidate, block: confirmation.block() }
+                SearchStage::Confirming { candidate: confirmation.candidate, block: confirmation.block() }
             }
-            Stage::Racing(race) => Phase::Racing { block: race.block() },
-            Stage::Done => Phase::Done,
+            Stage::Racing(race) => SearchStage::Racing { block: race.block() },
+            Stage::Done => SearchStage::Done,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The settings that can be chosen, as points over the knobs' levels.
 
-use crate::Error;
+use crate::ProblemError;
 
 /// All settings that may be tried, and the factors (knobs) they are made of.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,25 +70,25 @@ impl Space {
     ///
     /// # Errors
     /// When there is no point, a point names a level that is not there, or values are not finite and ascending.
-    pub fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), ProblemError> {
         if self.points.is_empty() {
-            return Err(Error::NoPoints);
+            return Err(ProblemError::NoPoints);
         }
         for factor in &self.factors {
             let FactorKind::Number(values) = &factor.kind else { continue };
             let ascend = values.is_sorted_by(|a, b| a < b);
             if !ascend || values.iter().any(|value| !value.is_finite()) {
-                return Err(Error::Values { factor: factor.name.clone() });
+                return Err(ProblemError::Values { factor: factor.name.clone() });
             }
         }
         for (index, point) in self.points.iter().enumerate() {
             if point.len() != self.factors.len() {
                 let (have, need) = (point.len(), self.factors.len());
-                return Err(Error::Length { what: "a setting", have, need });
+                return Err(ProblemError::Length { what: "a setting", have, need });
             }
             for (level, factor) in point.iter().zip(&self.factors) {
                 if level.is_some_and(|level| usize::from(level) >= factor.levels()) {
-                    return Err(Error::Level { point: index, factor: factor.name.clone() });
+                    return Err(ProblemError::Level { point: index, factor: factor.name.clone() });
                 }
             }
         }

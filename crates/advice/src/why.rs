@@ -29,8 +29,8 @@ mod shares;
 pub use players::{Players, Subset, hybrids};
 use shares::{Table, put_back_shares, shapley};
 
-/// Players with whom all subsets are looked at; with more, only those that have one knob put back.
-const MOST_ENUMERATED: usize = 6;
+/// Players with whom all subsets are looked at; with more, only those that have one knob restored.
+const MAX_ENUMERATED: usize = 6;
 
 /// Draws behind the error bars.
 const DRAWS: usize = 400;
@@ -87,13 +87,13 @@ pub struct Part {
 
 /// How the shares were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Method {
     /// Over all subsets, of which so many come from the model because nobody ran them.
     AllSubsets {
         /// Subsets that were not run.
         modelled: usize,
     },
-    /// From the winner with one knob put back, for each knob; what their effects leave of the whole is spread evenly.
+    /// From the winner with one knob restored, for each knob; what their effects leave of the whole is spread evenly.
     PutBack,
 }
 
@@ -108,7 +108,7 @@ pub struct Explanation {
     /// the shares.
     pub together: Part,
     /// How the shares were found.
-    pub way: Way,
+    pub way: Method,
 }
 
 /// Why there is no explanation.
@@ -144,13 +144,13 @@ pub fn explain(question: &Question<'_>) -> Result<Explanation, Unexplained> {
     }
     let missing: Vec<Subset> = all.subsets_of(question.players).filter(|one| measured.place(*one).is_none()).collect();
     let way = match question.draws {
-        _ if question.players <= MOST_ENUMERATED && missing.is_empty() => Way::AllSubsets { modelled: 0 },
-        Some(_) if question.players <= MOST_ENUMERATED => Way::AllSubsets { modelled: missing.len() },
-        _ => Way::PutBack,
+        _ if question.players <= MAX_ENUMERATED && missing.is_empty() => Method::AllSubsets { modelled: 0 },
+        Some(_) if question.players <= MAX_ENUMERATED => Method::AllSubsets { modelled: missing.len() },
+        _ => Method::PutBack,
     };
     let shown = match way {
-        Way::AllSubsets { .. } => missing,
-        Way::PutBack => {
+        Method::AllSubsets { .. } => missing,
+        Method::PutBack => {
             let put_back = (0..question.players).map(|player| all.without(player));
             if let Some(gap) = put_back.filter(|one| measured.place(*one).is_none()).min() {
                 return Err(Unexplained::NotMeasured(gap));
@@ -212,13 +212,13 @@ impl Modelled {
 }
 
 /// Whole, together and shares, as logarithms, in this order.
-fn split(players: usize, table: &Table, way: Way) -> Vec<f64> {
+fn split(players: usize, table: &Table, way: Method) -> Vec<f64> {
     let (shares, alone) = match way {
-        Way::AllSubsets { .. } => {
+        Method::AllSubsets { .. } => {
             let alone = (0..players).map(|player| table.get(Subset::NONE) - table.get(Subset::of(&[player])));
             (shapley(players, table), alone.sum::<f64>())
         }
-        Way::PutBack => put_back_shares(players, table),
+        Method::PutBack => put_back_shares(players, table),
     };
     let whole = table.get(Subset::NONE) - table.get(Subset::all(players));
     [whole, whole - alone].into_iter().chain(shares).collect()
@@ -236,7 +236,7 @@ fn in_units(players: usize, table: &Table, ln: &[f64]) -> Vec<f64> {
     ln.iter().map(|part| part * mean).collect()
 }
 
-fn summarise(question: &Question<'_>, measured: &Measured, modelled: &Modelled, way: Way) -> Explanation {
+fn summarise(question: &Question<'_>, measured: &Measured, modelled: &Modelled, way: Method) -> Explanation {
     let players = question.players;
     let means = modelled.means();
     let mut table = Table::default();

@@ -1,11 +1,11 @@
 //! The daemon's configuration in `/etc/sysconfig/cpuspeed`, as far as it decides.
 use thiserror::Error;
 
-use crate::Options;
+use crate::DaemonOptions;
 
 /// What the file says; `None` for what it leaves to the daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Configured {
+pub struct FileOptions {
     /// `MIN_SPEED`, kHz.
     pub min_khz: Option<u32>,
     /// `MAX_SPEED`, kHz.
@@ -25,7 +25,7 @@ pub struct Configured {
 /// A line of the file that cannot be meant.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {key} is '{value}'; write {takes}")]
-pub struct ConfigError {
+pub struct LineError {
     /// Counted from 1.
     pub line: usize,
     /// The key.
@@ -36,16 +36,16 @@ pub struct ConfigError {
     pub takes: &'static str,
 }
 
-impl Configured {
+impl FileOptions {
     /// Reads the file's text: assignments of a shell, the last of a name counts, an empty one says nothing.
     ///
     /// # Errors
-    /// [`ConfigError`], the first line whose value cannot be meant.
-    pub fn parse(text: &str) -> Result<Configured, ConfigError> {
-        let mut told = Configured::default();
+    /// [`LineError`], the first line whose value cannot be meant.
+    pub fn parse(text: &str) -> Result<FileOptions, LineError> {
+        let mut told = FileOptions::default();
         for (place, line) in text.lines().enumerate() {
             let Some((key, value)) = assignment(line) else { continue };
-            let wrong = |takes| ConfigError { line: place + 1, key: key.into(), value: value.into(), takes };
+            let wrong = |takes| LineError { line: place + 1, key: key.into(), value: value.into(), takes };
             let number = |most: u32, takes| match value {
                 "" => Ok(None),
                 _ => value.parse().ok().filter(|number| *number <= most).map(Some).ok_or_else(|| wrong(takes)),
@@ -68,9 +68,9 @@ impl Configured {
 
     /// These options with what the file says: its thresholds are of busy time, the daemon's of idle time.
     #[must_use]
-    pub fn over(&self, options: Options) -> Options {
+    pub fn over(&self, options: DaemonOptions) -> DaemonOptions {
         let idle = |busy: Option<u32>, or: u32| busy.map_or(or, |busy| 100 - busy.min(100));
-        Options {
+        DaemonOptions {
             min_khz: self.min_khz.or(options.min_khz),
             max_khz: self.max_khz.or(options.max_khz),
             fast_up_percent: idle(self.up_busy_percent, options.fast_up_percent),

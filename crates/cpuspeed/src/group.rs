@@ -1,10 +1,10 @@
 //! CPUs that share a clock, and the step they are at: one process of the daemon.
-use crate::{Options, Sums, Wish, idle_percent, wish_of};
+use crate::{DaemonOptions, Sums, Wish, idle_percent, wish_of};
 
 /// One group of CPUs, with the clocks it goes through, fastest first.
 #[derive(Clone, Debug)]
 pub struct Group {
-    options: Options,
+    options: DaemonOptions,
     steps_khz: Vec<u32>,
     at: usize,
     before: Vec<Sums>,
@@ -24,13 +24,13 @@ pub struct Decision {
 impl Group {
     /// A group that begins at its fastest step, with its CPUs' sums as they are then. Without steps it stays for ever.
     #[must_use]
-    pub fn new(options: Options, steps_khz: Vec<u32>, now: Vec<Sums>) -> Self {
+    pub fn new(options: DaemonOptions, steps_khz: Vec<u32>, now: Vec<Sums>) -> Self {
         Group { options, steps_khz, at: 0, before: now }
     }
 
     /// Its options.
     #[must_use]
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &DaemonOptions {
         &self.options
     }
 

@@ -11,9 +11,9 @@ mod steps;
 mod walker;
 mod wish;
 
-pub use config::{ConfigError, Configured};
+pub use config::{FileOptions, LineError};
 pub use group::{Decision, Group};
-pub use options::{OptionError, Options};
+pub use options::{DaemonOptions, OptionError};
 pub use steps::{discover, discover_listed, within};
 pub use walker::{Pin, Walker, Woken};
 pub use wish::{Sums, Wish, idle_percent, wish, wish_of};

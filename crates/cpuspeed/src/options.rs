@@ -1,9 +1,9 @@
 //! The daemon's options as far as they decide: how often it looks, and what it compares with.
 use thiserror::Error;
 
-/// Options, named after what they do; their letters on the daemon's command line stand beside them.
+/// Options, named after what they do; their letters on the daemon's command line stand next to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct DaemonOptions {
     /// `-i`: time between two looks, tenths of a second.
     pub interval_tenths: u32,
     /// First number of `-p`: this idle or less, and the clock goes to the top at once, %.
@@ -20,9 +20,9 @@ pub struct Options {
     pub ignore_iowait: bool,
 }
 
-impl Default for Options {
+impl Default for DaemonOptions {
     fn default() -> Self {
-        Options {
+        DaemonOptions {
             interval_tenths: 20,
             fast_up_percent: 10,
             threshold_percent: 25,
@@ -48,7 +48,7 @@ pub enum OptionError {
     Speeds(u32, u32),
 }
 
-impl Options {
+impl DaemonOptions {
     /// Whether they make a daemon.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 const ASKED_APART_KHZ: u32 = 25_000;
 
 /// With more clocks than this, those asked for are taken twice as far apart.
-const MOST_STEPS: usize = 15;
+const MAX_STEPS: usize = 15;
 
 /// The clocks between `lowest_khz` and `highest_khz`, fastest first: each clock that is asked for, from the top downwards,
 /// is set, and what it came to is what `set` answers (`None` where it was refused).
@@ -20,7 +20,7 @@ pub fn discover(lowest_khz: u32, highest_khz: u32, mut set: impl FnMut(u32) -> O
         }
         found.sort_unstable_by(|a, b| b.cmp(a));
         found.dedup();
-        if found.len() <= MOST_STEPS {
+        if found.len() <= MAX_STEPS {
             return found;
         }
         apart_khz = apart_khz.saturating_mul(2);

@@ -1,6 +1,6 @@
 //! The worked example, each option, ties, groups, walks over several steps, and how steps are found.
 use crate::{
-    Configured, Group, OptionError, Options, Pin, Sums, Walker, Wish, discover, discover_listed, wish, within,
+    DaemonOptions, FileOptions, Group, OptionError, Pin, Sums, Walker, Wish, discover, discover_listed, wish, within,
 };
 
 const SERVER: [u32; 7] = [2_400_000, 2_267_000, 2_133_000, 2_000_000, 1_867_000, 1_733_000, 1_600_000];
@@ -12,7 +12,7 @@ fn after(percents: &[u64]) -> Sums {
 }
 
 fn alone() -> Group {
-    Group::new(Options::default(), SERVER.to_vec(), vec![Sums::default()])
+    Group::new(DaemonOptions::default(), SERVER.to_vec(), vec![Sums::default()])
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn idle(percent: u64) -> Sums {
 
 #[test]
 fn thresholds_are_compared_as_whole_percents() {
-    let of = |options: &Options, sums: &Sums| wish(options, &Sums::default(), sums);
-    let usual = Options::default();
+    let of = |options: &DaemonOptions, sums: &Sums| wish(options, &Sums::default(), sums);
+    let usual = DaemonOptions::default();
     for (percent, wished) in [
         (0, Wish::Fastest),
         (10, Wish::Fastest),
@@ -47,7 +47,7 @@ fn thresholds_are_compared_as_whole_percents() {
     }
     // 25.9 % is 25 %.
     assert_eq!(of(&usual, &Sums { user: 741, idle: 259, ..Sums::default() }), Wish::Stay);
-    let tuned = Options { fast_up_percent: 2, threshold_percent: 50, ..usual };
+    let tuned = DaemonOptions { fast_up_percent: 2, threshold_percent: 50, ..usual };
     assert_eq!([5, 49, 50, 51].map(|percent| of(&tuned, &idle(percent))), {
         [Wish::Faster, Wish::Faster, Wish::Stay, Wish::Slower]
     });
@@ -57,36 +57,36 @@ fn thresholds_are_compared_as_whole_percents() {
 fn nice_and_waiting_time_are_idle_unless_they_are_ignored() {
     let nice = Sums { user: 30, nice: 60, idle: 10, ..Sums::default() };
     let waits = Sums { user: 30, iowait: 60, idle: 10, ..Sums::default() };
-    let usual = Options::default();
+    let usual = DaemonOptions::default();
     for (sums, ignoring) in
-        [(nice, Options { ignore_nice: true, ..usual }), (waits, Options { ignore_iowait: true, ..usual })]
+        [(nice, DaemonOptions { ignore_nice: true, ..usual }), (waits, DaemonOptions { ignore_iowait: true, ..usual })]
     {
         assert_eq!(wish(&usual, &Sums::default(), &sums), Wish::Slower, "70 of 100");
         assert_eq!(wish(&ignoring, &Sums::default(), &sums), Wish::Stay, "10 of 40");
     }
     let both = Sums { user: 90, nice: 400, iowait: 400, idle: 10, ..Sums::default() };
-    let ignoring = Options { ignore_nice: true, ignore_iowait: true, ..usual };
+    let ignoring = DaemonOptions { ignore_nice: true, ignore_iowait: true, ..usual };
     assert_eq!(wish(&ignoring, &Sums::default(), &both), Wish::Fastest, "10 of 100");
 }
 
 #[test]
 fn time_in_the_kernel_is_busy() {
     let sums = Sums { system: 80, idle: 20, ..Sums::default() };
-    assert_eq!(wish(&Options::default(), &Sums::default(), &sums), Wish::Faster);
+    assert_eq!(wish(&DaemonOptions::default(), &Sums::default(), &sums), Wish::Faster);
 }
 
 #[test]
 fn without_time_between_two_looks_nothing_moves() {
     let mut group = alone();
     assert!(group.look(&[Sums::default()]).walk.is_empty());
-    let backwards = wish(&Options::default(), &idle(90), &Sums::default());
+    let backwards = wish(&DaemonOptions::default(), &idle(90), &Sums::default());
     assert_eq!(backwards, Wish::Stay);
 }
 
 #[test]
 fn a_group_takes_the_fastest_wish_of_its_cpus() {
     let now = vec![Sums::default(); 3];
-    let mut group = Group::new(Options::default(), SERVER.to_vec(), now);
+    let mut group = Group::new(DaemonOptions::default(), SERVER.to_vec(), now);
     group.look(&[idle(90), idle(90), idle(90)]);
     assert_eq!(group.khz(), Some(2_267_000));
     let more = |percent: u64| Sums { user: 10 + 100 - percent, idle: 90 + percent, ..Sums::default() };
@@ -110,9 +110,9 @@ fn a_move_over_several_steps_goes_through_each() {
 
 #[test]
 fn the_ends_of_the_table_hold() {
-    let mut group = Group::new(Options::default(), vec![2_400_000], vec![Sums::default()]);
+    let mut group = Group::new(DaemonOptions::default(), vec![2_400_000], vec![Sums::default()]);
     assert!(group.look(&[idle(100)]).walk.is_empty());
-    let mut none = Group::new(Options::default(), Vec::new(), vec![Sums::default()]);
+    let mut none = Group::new(DaemonOptions::default(), Vec::new(), vec![Sums::default()]);
     assert!(none.look(&[idle(100)]).walk.is_empty() && none.khz().is_none());
 }
 
@@ -135,13 +135,13 @@ fn steps_are_found_by_asking() {
 
 #[test]
 fn options_that_make_no_daemon_are_refused() {
-    let usual = Options::default();
+    let usual = DaemonOptions::default();
     assert_eq!(usual.check(), Ok(()));
     assert_eq!(usual.interval_ms(), 2_000);
-    assert_eq!(Options { interval_tenths: 0, ..usual }.check(), Err(OptionError::Interval(0)));
-    assert_eq!(Options { fast_up_percent: 25, ..usual }.check(), Err(OptionError::Thresholds(25, 25)));
-    assert_eq!(Options { threshold_percent: 101, ..usual }.check(), Err(OptionError::Thresholds(10, 101)));
-    let speeds = Options { min_khz: Some(2), max_khz: Some(1), ..usual };
+    assert_eq!(DaemonOptions { interval_tenths: 0, ..usual }.check(), Err(OptionError::Interval(0)));
+    assert_eq!(DaemonOptions { fast_up_percent: 25, ..usual }.check(), Err(OptionError::Thresholds(25, 25)));
+    assert_eq!(DaemonOptions { threshold_percent: 101, ..usual }.check(), Err(OptionError::Thresholds(10, 101)));
+    let speeds = DaemonOptions { min_khz: Some(2), max_khz: Some(1), ..usual };
     assert_eq!(speeds.check(), Err(OptionError::Speeds(2, 1)));
 }
 
@@ -189,14 +189,14 @@ fn steps_are_found_in_the_drivers_list_as_by_asking() {
 fn a_configuration_says_busy_where_the_daemon_says_idle() {
     let text = "# MAX_SPEED=1\nDRIVER=\nMAX_SPEED=2267000 # top\nMIN_SPEED=\"1600000\"\nUP_THRESHOLD=80\n\
                 DOWN_THRESHOLD=\nIGNORE_NICE=1\nGOVERNOR=ondemand\nOPTS=\"$OPTS -i 10\"\n";
-    let told = Configured::parse(text).unwrap();
-    let options = told.over(Options { min_khz: Some(5), ..Options::default() });
+    let told = FileOptions::parse(text).unwrap();
+    let options = told.over(DaemonOptions { min_khz: Some(5), ..DaemonOptions::default() });
     assert_eq!((options.min_khz, options.max_khz), (Some(1_600_000), Some(2_267_000)));
     assert_eq!((options.fast_up_percent, options.threshold_percent, options.ignore_nice), (20, 25, true));
     assert_eq!(told.other_governor.as_deref(), Some("ondemand"));
     assert_eq!(told.unused, ["OPTS=$OPTS -i 10"]);
-    let userspace = Configured::parse("GOVERNOR='userspace'\n").unwrap();
-    assert_eq!(userspace, Configured::default());
-    let wrong = Configured::parse("A=1\nUP_THRESHOLD=120\n").unwrap_err().to_string();
+    let userspace = FileOptions::parse("GOVERNOR='userspace'\n").unwrap();
+    assert_eq!(userspace, FileOptions::default());
+    let wrong = FileOptions::parse("A=1\nUP_THRESHOLD=120\n").unwrap_err().to_string();
     assert_eq!(wrong, "line 2: UP_THRESHOLD is '120'; write a percentage, 0 to 100");
 }

@@ -1,5 +1,5 @@
 //! What one CPU wishes for after one interval, from two readings of its sums of time.
-use crate::Options;
+use crate::DaemonOptions;
 
 /// Sums of a CPU's time since boot as `/proc/stat` shows them, in any one unit. What interrupts, soft interrupts and other
 /// guests took is left out, as the daemon leaves it out.
@@ -32,14 +32,14 @@ pub enum Wish {
 
 /// What a CPU wishes for between two readings: [`wish_of`] its [`idle_percent`].
 #[must_use]
-pub fn wish(options: &Options, before: &Sums, after: &Sums) -> Wish {
+pub fn wish(options: &DaemonOptions, before: &Sums, after: &Sums) -> Wish {
     wish_of(options, idle_percent(options, before, after))
 }
 
 /// How idle a CPU was between two readings: 100·Δidle/Δtotal, cut to a whole number; `None` where no time has passed. A sum
 /// that went back counts as one that stood still.
 #[must_use]
-pub fn idle_percent(options: &Options, before: &Sums, after: &Sums) -> Option<u32> {
+pub fn idle_percent(options: &DaemonOptions, before: &Sums, after: &Sums) -> Option<u32> {
     let passed = |part: fn(&Sums) -> u64| part(after).saturating_sub(part(before));
     let counts = |part: u64, ignored: bool| if ignored { 0 } else { part };
     let idle = passed(|sums| sums.idle)
@@ -52,7 +52,7 @@ pub fn idle_percent(options: &Options, before: &Sums, after: &Sums) -> Option<u3
 
 /// What a CPU that was so idle wishes for. No time between two readings leaves the clock alone.
 #[must_use]
-pub fn wish_of(options: &Options, idle_percent: Option<u32>) -> Wish {
+pub fn wish_of(options: &DaemonOptions, idle_percent: Option<u32>) -> Wish {
     let Some(percent) = idle_percent else { return Wish::Stay };
     match percent.cmp(&options.threshold_percent) {
         _ if percent <= options.fast_up_percent => Wish::Fastest,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use powerband_load::{Finishes, Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::state::FIGURES;
-use powerband_record::{Better, CpuList, Metric, Side};
+use powerband_record::{Better, CpuList, InOrder, Metric, Side};
 
-use crate::metering::{Metering, figure_of, of_stretch, sides_of};
+use crate::metering::{Metering, figure_of, of_stretch, side_of};
 use crate::{PlanError, ResolveError};
 
 /// What metrics can be made of on a rig.
@@ -39,7 +39,8 @@ impl<'a> Sources<'a> {
         for prefix in load.prefixes() {
             measured.extend(metering.metrics().into_iter().map(|(name, boundary)| {
                 // Fixed durations are judged by watts, finite commands by joules; of many stretches none by itself.
-                let judged = prefix.is_empty() && if timed { name == "power_w" } else { name == "energy_j" };
+                let own = name.strip_prefix("all/").unwrap_or(&name);
+                let judged = prefix.is_empty() && if timed { own == "power_w" } else { own == "energy_j" };
                 let name = of_stretch(&prefix, &name);
                 Metric { name, better: Better::Lower, judged, boundary: Some(boundary) }
             }));
@@ -64,13 +65,13 @@ impl<'a> Sources<'a> {
             metrics.push(metric);
         }
         let chosen = metrics.iter().any(|metric| metric.judged);
-        let own = self.measured.iter().filter(|metric| !sides_of(&metric.name).contains(&Side::Far));
+        let own = self.measured.iter().filter(|metric| !matches!(side_of(&metric.name), Some(Side::Far | Side::Both)));
         for metric in own {
             if metrics.iter().all(|m| m.name != metric.name) {
                 metrics.push(Metric { judged: metric.judged && !chosen, ..metric.clone() });
             }
         }
-        metrics.sort_by_key(|metric| !metric.judged);
+        metrics.order_by_key(|metric| !metric.judged);
         if metrics.first().is_none_or(|metric| !metric.judged) {
             return Err(PlanError::NothingToJudge(load.kind().into()).into());
         }
@@ -125,7 +126,7 @@ impl<'a> Sources<'a> {
         let open = figure.open(machine, self.cpus);
         let open = open.map_err(|why| PlanError::NoFigure { name: name.into(), side, why })?;
         let of_cpus = self.cpus.filter(|_| figure.figure.is_by_cpu()).map(|cpus| format!("CPUs {cpus}"));
-        let far = (side == Side::Far).then(|| "far".to_owned());
+        let far = (side != Side::Near).then(|| side.to_string());
         let words: Vec<String> = [far, open.told_from().map(str::to_owned), of_cpus].into_iter().flatten().collect();
         open.close(machine);
         Ok((figure.figure.better, (!words.is_empty()).then(|| words.join(", "))))
@@ -133,7 +134,13 @@ impl<'a> Sources<'a> {
 
     /// Why nothing measures a metric.
     fn unmeasured(&self, world: &mut dyn World, name: &str) -> ResolveError {
-        let sides = sides_of(name);
+        let side = side_of(name);
+        if side == Some(Side::All)
+            && let Some(why) = self.metering.apart()
+        {
+            return PlanError::Meter(format!("{name} would add up what different meters read: {why}")).into();
+        }
+        let sides = side.map(|side| world.covered(side)).unwrap_or_default();
         if sides.contains(&Side::Far) && world.machine(Side::Far).is_none() {
             return ResolveError::NoFar(name.into());
         }

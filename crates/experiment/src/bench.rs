@@ -10,7 +10,7 @@ pub trait Journal {
     /// [`JournalError`] when it could not be kept; the experiment then ends and restores.
     fn record(&mut self, event: &Event) -> Result<(), JournalError>;
 
-    /// Hears what is going on meanwhile, in a few words for whoever watches. Nothing of it is kept.
+    /// Hears what is going on meanwhile, in a few words for anyone who watches. Nothing of it is kept.
     fn tell(&mut self, _words: &str) {}
 }
 
@@ -42,7 +42,7 @@ pub enum Fatal {
         /// One sentence.
         why: String,
     },
-    /// Something that was turned could not be put back.
+    /// Something that was turned could not be restored.
     #[error(
         "RESTORE INCOMPLETE: {what}; `powerband undo --left` tries again, `powerband undo --list` shows what is left"
     )]
@@ -71,6 +71,12 @@ pub enum Fatal {
         /// One sentence.
         why: String,
     },
+    /// All settings came to the same on the machine, found before the first trial.
+    #[error("{why}")]
+    NothingToCompare {
+        /// One sentence.
+        why: String,
+    },
     /// A machine of the rig is gone.
     #[error("lost the {side} machine: {why}")]
     Lost {
@@ -95,18 +101,19 @@ pub trait Bench {
     /// The clock trials are timed and budgets counted by, ns from an arbitrary start.
     fn now_ns(&self) -> u64;
 
-    /// Runs one trial from turning to putting back.
+    /// Runs one trial from turning to restoring.
     ///
     /// # Errors
     /// [`Fatal`] when the experiment cannot go on; a trial that merely does not count is `Ok(Err(void))`.
     fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal>;
 
-    /// Tries everything the trials will need and puts it back, before time is spent: rights, values, knobs.
+    /// Tries everything the trials will need and puts it back, before time is spent: rights, values, knobs. Answers the settings,
+    /// as counted in the experiment, that came to the same as others and need no trials, with why.
     ///
     /// # Errors
-    /// [`Fatal`] when the experiment would not get through its first block.
-    fn rehearse(&mut self) -> Result<(), Fatal> {
-        Ok(())
+    /// [`Fatal`] when the experiment would not get through its first block, or nothing would be left to compare.
+    fn rehearse(&mut self) -> Result<Vec<(u32, String)>, Fatal> {
+        Ok(Vec::new())
     }
 
     /// As [`Bench::rehearse`] for a search: every level of every factor once. Answers the settings that cannot be turned, as
@@ -124,7 +131,7 @@ pub trait Bench {
     /// The last trial is over, however it ended: what was begun for all of them is ended.
     fn finish(&mut self) {}
 
-    /// How many ledger entries were taken back so far; a bench that turns nothing has none.
+    /// How many ledger entries were undone so far; a bench that turns nothing has none.
     fn restored(&self) -> u32 {
         0
     }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use powerband_record::{
     BackToBack, Calibration, Detectable, FalseAlarm, Metric, NoiseAdvice, Outcome, PlannedTrial, Started,
 };
-use powerband_stats::calibrate::{Advice, Calibrated, Question, Trial, calibrate, detectable, time_needed};
+use powerband_stats::calibrate::{
+    Calibrated, CalibrationAdvice, CalibrationQuestion, CalibrationTrial, calibrate, detectable, time_needed,
+};
 use powerband_stats::{Rules, Scale, Spending};
 
 /// Fewest blocks of two trials, also where the time is shorter.
-pub(crate) const LEAST_BLOCKS: u32 = 6;
+pub(crate) const MIN_BLOCKS: u32 = 6;
 
 /// How often the blocks are labelled anew to measure the rate of false alarms.
 const RELABELS: u32 = 2000;
@@ -67,16 +69,17 @@ impl Calibrating {
         if with.is_empty() {
             return Ok(None);
         }
-        let trials: Vec<Trial> = with.iter().map(|(done, value)| Trial { block: done.block, value: *value }).collect();
+        let trials: Vec<CalibrationTrial> =
+            with.iter().map(|(done, value)| CalibrationTrial { block: done.block, value: *value }).collect();
         let relabels = if metric.judged { RELABELS } else { 0 };
         let trial_s = self.trial_s();
-        let found = calibrate(&Question { trials: &trials, trial_s, rules, relabels, seed }, spending)?;
+        let found = calibrate(&CalibrationQuestion { trials: &trials, trial_s, rules, relabels, seed }, spending)?;
         let numbers = |places: &[usize]| places.iter().map(|&place| with[place].0.trial).collect();
         let (outliers, upper) = (numbers(&found.outliers), numbers(&found.upper));
         Ok(Some(Calibration { outliers, upper, ..told(metric, &found, trial_s, rules, spending) }))
     }
 
-    /// How long a trial takes from turning to putting back: the middle one.
+    /// How long a trial takes from turning to restoring: the middle one.
     fn trial_s(&self) -> f64 {
         let mut lengths: Vec<u64> = self.done.iter().map(|done| done.length_ns).collect();
         lengths.sort_unstable();
@@ -140,12 +143,12 @@ fn told(metric: &Metric, found: &Calibrated, trial_s: f64, rules: &Rules, spendi
     }
 }
 
-fn advised(advice: Advice) -> NoiseAdvice {
+fn advised(advice: CalibrationAdvice) -> NoiseAdvice {
     match advice {
-        Advice::TwoRegimes => NoiseAdvice::TwoRegimes,
-        Advice::ShorterTrials => NoiseAdvice::ShorterTrials,
-        Advice::Outliers => NoiseAdvice::Outliers,
-        Advice::LongerTrials => NoiseAdvice::LongerTrials,
-        Advice::LongerWarmUp => NoiseAdvice::LongerWarmUp,
+        CalibrationAdvice::TwoRegimes => NoiseAdvice::TwoRegimes,
+        CalibrationAdvice::ShorterTrials => NoiseAdvice::ShorterTrials,
+        CalibrationAdvice::Outliers => NoiseAdvice::Outliers,
+        CalibrationAdvice::LongerTrials => NoiseAdvice::LongerTrials,
+        CalibrationAdvice::LongerWarmUp => NoiseAdvice::LongerWarmUp,
     }
 }

@@ -14,10 +14,7 @@ pub const ESTIMATE: &str = "auto";
 /// A text with the machine it is about, as typed: `far/psys`, `3s`.
 #[must_use]
 pub fn sided(text: &str) -> (Side, &str) {
-    match text.strip_prefix("far/") {
-        Some(rest) => (Side::Far, rest),
-        None => (Side::Near, text.strip_prefix("near/").unwrap_or(text)),
-    }
+    Side::split(text)
 }
 
 /// What a plan asks of the machines' meters. A delay that is still to be estimated is not known.
@@ -75,8 +72,11 @@ pub(crate) fn program(plan: &Plan) -> Result<Option<&CommandMeter>, PlanError> {
 /// [`PlanError::NoSuchMeter`] naming those there are.
 pub fn meters_read(world: &mut dyn World, choices: &[MeterChoice]) -> Result<BTreeMap<Side, MeterInstance>, PlanError> {
     let mut read = BTreeMap::new();
-    for side in [Side::Near, Side::Far] {
-        let choice = choices.iter().find(|choice| choice.side == side);
+    let machines = world.sides();
+    let elsewhere = choices.iter().map(|choice| choice.side).filter(|side| !machines.iter().any(|it| side.covers(*it)));
+    for side in machines.iter().copied().chain(elsewhere) {
+        let own = choices.iter().find(|choice| choice.side == side);
+        let choice = own.or_else(|| choices.iter().find(|choice| choice.side.covers(side)));
         let name = choice.and_then(|choice| choice.name.as_deref());
         let found = world.machine(side).map(|machine| find_all(machine).meters).unwrap_or_default();
         let place = match name {

@@ -4,7 +4,7 @@ mod tests;
 
 use powerband_machine::{Look, Wake, World};
 use powerband_meter::state::ThermalZones;
-use powerband_record::{Cool, Side, Void, format_duration, format_number};
+use powerband_record::{Cool, Void, format_duration, format_number};
 
 use crate::{Fatal, Journal};
 
@@ -52,7 +52,7 @@ impl Cooling {
         Ok(Ok(()))
     }
 
-    /// What is to be known of it beside the verdicts.
+    /// What is to be known of it next to the verdicts.
     pub(crate) fn notes(&self, cool: &Cool) -> Vec<String> {
         let (trials, hottest_c) = self.too_hot;
         let hot = (trials > 0).then(|| {
@@ -77,6 +77,7 @@ pub(crate) fn tells(machine: &mut dyn Look) -> bool {
 
 /// The hottest zone of all machines of a rig, °C.
 fn hottest_c(world: &mut dyn World) -> Option<f64> {
+    let sides = world.sides();
     let of = |side| world.machine(side).and_then(|machine| ThermalZones::find(machine).hottest_c(machine));
-    [Side::Near, Side::Far].into_iter().filter_map(of).reduce(f64::max)
+    sides.into_iter().filter_map(of).reduce(f64::max)
 }

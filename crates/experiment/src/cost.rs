@@ -1,6 +1,6 @@
 //! Which settings are cheap where a knee is sought: by the value of one knob, and what is known of that knob.
 use powerband_knob::{Declared, place_of_word, resolve as resolve_knob, trend};
-use powerband_record::{Assignment, Setting, parse_frequency_khz};
+use powerband_record::{Assignment, InOrder, Setting, parse_frequency_khz};
 
 use crate::{PlanError, ResolveError};
 
@@ -18,7 +18,7 @@ pub(crate) fn cost_order(knob: &str, settings: &[Setting], declared: &Declared) 
         let value = value.ok_or_else(missing)?;
         costs.push((if falls { -value } else { value }, index));
     }
-    costs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    costs.order_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     Ok(costs.into_iter().map(|(_, index)| index).collect())
 }
 

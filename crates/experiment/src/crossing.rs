@@ -1,23 +1,25 @@
 //! Axes crossed: every combination of their values that a machine can have, as settings.
 use std::collections::BTreeSet;
 
-use powerband_knob::{Beside, Expanded, KnobError, Selection, Value, expand, resolve as resolve_knob, resolve_among};
+use powerband_knob::{
+    Beside, Expanded, KnobError, Selection, Value, expand, machines_of, resolve as resolve_knob, resolve_among,
+};
 use powerband_machine::World;
-use powerband_record::{Assignment, Axis, KnobRef, Setting};
+use powerband_record::{Assignment, Axis, KnobRef, Setting, Side};
 
-use crate::search::MOST_SEARCHED;
+use crate::search::MAX_SEARCHED;
 use crate::variants::{axes, label, values};
 use crate::{Plan, PlanError, ResolveError};
 
 /// Most settings in one experiment.
-const MOST_SETTINGS: usize = 200;
+const MAX_SETTINGS: usize = 200;
 
 const GOVERNOR: &str = "cpufreq.governor";
 const MODE: &str = "pstate.status";
 
 /// How many settings a plan may have: a search does not try them all.
 pub(crate) fn most_settings(plan: &Plan) -> usize {
-    if plan.tune.is_some() { MOST_SEARCHED } else { MOST_SETTINGS }
+    if plan.tune.is_some() { MAX_SEARCHED } else { MAX_SETTINGS }
 }
 
 /// Every combination of the axes' values; the first axis turns slowest.
@@ -91,13 +93,19 @@ fn multiplied(combinations: &[Vec<Assignment>], knob: &KnobRef, values: &[String
 }
 
 fn expanded(axis: &Axis, world: &mut dyn World, narrow: &Selection, beside: &Beside) -> Result<Expanded, ResolveError> {
-    let side = axis.knob.side.each().first().copied().unwrap_or_default();
+    let side = axis.knob.side.first();
+    machines_of(&axis.knob, world)?;
     let Some(machine) = world.machine(side) else { return Err(ResolveError::NoFar(axis.knob.to_string())) };
     Ok(expand(axis, machine, narrow, beside)?)
 }
 
 fn is(knob: &KnobRef, name: &str) -> bool {
     resolve_knob(&knob.name).is_ok_and(|named| named.name == name)
+}
+
+/// Whether what concerns these sides concerns one machine at least together.
+fn meet(one: Side, other: Side) -> bool {
+    one.covers(other.first()) || other.covers(one.first())
 }
 
 /// Whether a setting puts a driver into this mode and chooses this governor on the same machine.
@@ -117,8 +125,7 @@ fn modes(
     world: &mut dyn World,
     narrow: &Selection,
 ) -> Result<Vec<String>, ResolveError> {
-    let sides = governor.knob.side.each();
-    let is_meant = |knob: &KnobRef| is(knob, MODE) && knob.side.each().iter().any(|side| sides.contains(side));
+    let is_meant = |knob: &KnobRef| is(knob, MODE) && meet(knob.side, governor.knob.side);
     let mut modes: Vec<String> = Vec::new();
     for axis in axes.iter().filter(|axis| is_meant(&axis.knob)) {
         let values = expanded(axis, world, narrow, &Beside::default())?.values;
@@ -138,16 +145,19 @@ fn governors_chosen(axes: &[Axis], shared: &[Assignment]) -> Vec<String> {
     fixed.chain(tried).collect()
 }
 
-/// Leaves out of a crossed setting what does nothing under the governor it chooses, a threshold of another governor say,
+/// Leaves out of a crossed setting what does nothing under the governor it chooses for that machine, a threshold of another governor say,
 /// so that settings which differ only in that fall together.
 fn drop_idle(setting: &mut Setting) {
-    let mut all = setting.assignments.iter().rev();
-    let Some(governor) = all.find(|it| is(&it.knob, GOVERNOR)).map(|it| it.value.to_lowercase()) else { return };
-    let chosen = [governor.clone()];
-    let acts = |assignment: &Assignment| match resolve_among(&assignment.knob.name, &chosen) {
-        Ok(named) => named.knob.governor().is_none_or(|needed| needed == governor),
-        Err(KnobError::Ambiguous { .. }) => false,
-        Err(_) => true,
+    let governors = setting.assignments.iter().rev().filter(|it| is(&it.knob, GOVERNOR));
+    let governors: Vec<(Side, String)> = governors.map(|it| (it.knob.side, it.value.to_lowercase())).collect();
+    let acts = |assignment: &Assignment| {
+        let there = governors.iter().find(|(side, _)| meet(*side, assignment.knob.side));
+        let Some((_, governor)) = there else { return true };
+        match resolve_among(&assignment.knob.name, std::slice::from_ref(governor)) {
+            Ok(named) => named.knob.governor().is_none_or(|needed| needed == *governor),
+            Err(KnobError::Ambiguous { .. }) => false,
+            Err(_) => true,
+        }
     };
     let before = setting.assignments.len();
     setting.assignments.retain(acts);
@@ -176,5 +186,29 @@ fn typed(value: &Value) -> String {
     match value {
         Value::Khz(khz) if khz % 1000 == 0 => format!("{}MHz", khz / 1000),
         other => other.typed(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_governor_says_what_acts_on_its_own_machine_alone() {
+        let left = |text: &str| {
+            let mut setting = Setting::parse(text).unwrap();
+            drop_idle(&mut setting);
+            setting.turns()
+        };
+        for all_acts in [
+            "governor=userspace freq=500MHz far/governor=performance",
+            "far/governor=userspace far/freq=500MHz governor=performance",
+            "both/governor=userspace freq=500MHz",
+            "far/governor=performance freq=500MHz",
+        ] {
+            assert_eq!(left(all_acts), all_acts);
+        }
+        assert_eq!(left("governor=performance freq=500MHz"), "governor=performance");
+        assert_eq!(left("both/governor=performance far/freq=500MHz"), "both/governor=performance");
     }
 }

@@ -1,8 +1,8 @@
 //! Running a load's parts on the machines of a World: start in order, hear who is ready, wait for the ends, stop on request.
-//! A machine that is to be metered and has no part of the load idles beside it, metered.
+//! A machine that is to be metered and has no part of the load idles next to it, metered.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_load::{Finishes, Load, Part, Rig, Server, failed};
+use powerband_load::{Finishes, Load, LoadPart, RigEnds, Server, failed, joined};
 use powerband_machine::{Job, ProcessId, Sampling, SpawnError, User, Wake, World};
 use powerband_record::{CpuList, Output, Side, Void, Work, format_duration};
 
@@ -20,10 +20,10 @@ const SLACK_NS: u64 = 30_000_000_000;
 /// At most this much of each output stream is kept with a trial, bytes.
 const OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// Of what a driver reads, this much: a far end keeps no more either. With the trial stays as much as of others.
+/// Of what a driver reads, this much: a peer keeps no more either. With the trial stays as much as of others.
 const READ_LIMIT: usize = 1024 * 1024;
 
-/// A far end listens within this time, ns …
+/// A peer listens within this time, ns …
 const LISTENS_NS: u64 = 10_000_000_000;
 /// … and so often that is looked for.
 const LISTENS_LOOK_NS: u64 = 20_000_000;
@@ -66,12 +66,12 @@ pub(crate) struct Background {
 }
 
 /// The parts of a load, and one that idles where a machine is to be metered and none of them is.
-fn with_idle(load: &Load, rig: &Rig, watches: &BTreeMap<Side, Vec<Sampling>>) -> Vec<Part> {
-    let mut parts = load.parts(rig);
+fn with_idle(load: &Load, rig: &RigEnds, machines: &[Side], watches: &BTreeMap<Side, Vec<Sampling>>) -> Vec<LoadPart> {
+    let mut parts = load.parts_on(rig, machines);
     for (&side, _) in watches.iter().filter(|(_, watches)| !watches.is_empty()) {
         if !parts.iter().any(|part| part.metered && part.side == side) {
             let work = Work::Idle { for_ns: load.length_ns().unwrap_or(u64::MAX) };
-            parts.insert(0, Part { name: BESIDE, side, work, cpus: None, after: None, metered: true });
+            parts.insert(0, LoadPart { name: BESIDE, side, work, cpus: None, after: None, metered: true });
         }
     }
     parts
@@ -87,11 +87,13 @@ pub(crate) fn kept(output: &Output) -> Output {
 /// One load on its way.
 pub(crate) struct Execution<'w> {
     world: &'w mut dyn World,
-    /// Parts that run: process by part name, with its side.
-    running: BTreeMap<&'static str, (Side, ProcessId)>,
+    /// Parts that run: process by part name and machine.
+    running: BTreeMap<(&'static str, Side), ProcessId>,
     /// What parts said they listen on.
     ports: BTreeMap<&'static str, u16>,
     finishes: Finishes,
+    /// Which machine makes the load, where the rig is more than one.
+    near: Side,
     /// Where parts were started.
     sides: BTreeSet<Side>,
     /// What runs next to the load, by side and process, with what it is.
@@ -118,11 +120,13 @@ impl<'w> Execution<'w> {
     pub(crate) fn run(
         world: &'w mut dyn World,
         load: &Load,
-        rig: &Rig,
+        rig: &RigEnds,
         place: Place,
         watches: BTreeMap<Side, Vec<Sampling>>,
     ) -> Result<Result<Ran, Void>, Fatal> {
+        let near = world.covered(Side::Near).first().copied().unwrap_or_default();
         let mut execution = Execution {
+            near,
             world,
             running: BTreeMap::new(),
             ports: BTreeMap::new(),
@@ -180,8 +184,14 @@ impl<'w> Execution<'w> {
 
     /// Starts what runs next to the load.
     fn start_background(&mut self) -> Result<(), Void> {
-        for Background { side, work, cpus, name } in std::mem::take(&mut self.place.background) {
-            let user = self.place.user.clone().filter(|_| side == Side::Near);
+        let all = std::mem::take(&mut self.place.background);
+        let each = |world: &mut dyn World, one: &Background| {
+            let on = world.covered(one.side).into_iter().map(|side| Background { side, ..one.clone() });
+            on.collect::<Vec<_>>()
+        };
+        let all: Vec<Background> = all.iter().flat_map(|one| each(self.world, one)).collect();
+        for Background { side, work, cpus, name } in all {
+            let user = self.place.user.clone().filter(|_| side == self.near);
             let job = Job { work, cpus, group: None, user, output_limit: Some(OUTPUT_LIMIT), around: Vec::new() };
             let refused = |why: String| Void::LoadFailed { why: format!("the background load {name}: {why}") };
             let machine = self.world.machine(side).ok_or_else(|| refused(format!("there is no {side} machine")))?;
@@ -192,8 +202,9 @@ impl<'w> Execution<'w> {
         Ok(())
     }
 
-    fn drive(&mut self, load: &Load, rig: &Rig, until_ns: Option<u64>) -> Result<Result<(), Void>, Fatal> {
-        for part in with_idle(load, rig, &self.watches) {
+    fn drive(&mut self, load: &Load, rig: &RigEnds, until_ns: Option<u64>) -> Result<Result<(), Void>, Fatal> {
+        let machines = self.world.sides();
+        for part in with_idle(load, rig, &machines, &self.watches) {
             if let Some(server) = self.server.filter(|server| server.part == part.name) {
                 if let Err(void) = self.serve(&server, &part, load)? {
                     return Ok(Err(void));
@@ -212,7 +223,7 @@ impl<'w> Execution<'w> {
         }
         if load.length_ns().is_none() {
             // Nobody knew for how long the others are to idle.
-            let others = |execution: &Self| execution.running.keys().all(|name| execution.is_beside(name));
+            let others = |execution: &Self| execution.running.keys().all(|(name, _)| execution.is_beside(name));
             let ended = self.wait_until(until_ns, load, others)?;
             if let Err(void) = ended {
                 return Ok(Err(void));
@@ -223,7 +234,7 @@ impl<'w> Execution<'w> {
     }
 
     /// Starts what serves the others, and waits until it listens.
-    fn serve(&mut self, server: &Server, part: &Part, load: &Load) -> Result<Result<(), Void>, Fatal> {
+    fn serve(&mut self, server: &Server, part: &LoadPart, load: &Load) -> Result<Result<(), Void>, Fatal> {
         let failed = |why: String| Ok(Err(Void::LoadFailed { why }));
         let before = self.listening(part.side);
         if let Some(port) = server.port.filter(|port| before.iter().any(|(_, taken)| taken == port)) {
@@ -256,7 +267,7 @@ impl<'w> Execution<'w> {
                 Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }),
                 _ => {}
             }
-            if !self.running.contains_key(server.part) {
+            if !self.running.contains_key(&(server.part, part.side)) {
                 let well = self.finishes.get(server.part).is_none_or(|finished| finished.status.success());
                 let early = || format!("the far command of the load '{}' ended before it listened", load.describe());
                 return if well { failed(early()) } else { Ok(load.conclude(&self.finishes).map(|_| ())) };
@@ -268,12 +279,12 @@ impl<'w> Execution<'w> {
         self.world.machine(side).map(|machine| listening(machine)).unwrap_or_default()
     }
 
-    /// Whether a part does not end by itself: it idles beside the load, or serves it.
+    /// Whether a part does not end by itself: it idles next to the load, or serves it.
     fn is_beside(&self, name: &str) -> bool {
         name == BESIDE || self.server.is_some_and(|server| server.part == name)
     }
 
-    fn start(&mut self, part: &Part) -> Result<(), SpawnError> {
+    fn start(&mut self, part: &LoadPart) -> Result<(), SpawnError> {
         let mut work = part.work.clone();
         let calls = &mut work;
         if let (
@@ -283,7 +294,7 @@ impl<'w> Execution<'w> {
         {
             *port = self.ports.get(before).copied().unwrap_or(0);
         }
-        let Place { group, user, .. } = if part.side == Side::Near { self.place.clone() } else { Place::default() };
+        let Place { group, user, .. } = if part.side == self.near { self.place.clone() } else { Place::default() };
         let around = self.watches.get(&part.side).filter(|_| part.metered).cloned().unwrap_or_default();
         let output_limit = self.output_limit;
         let job = Job { work, cpus: part.cpus.clone(), group, user, output_limit, around };
@@ -295,7 +306,7 @@ impl<'w> Execution<'w> {
         };
         let process = machine.spawn(&job)?;
         self.sides.insert(part.side);
-        self.running.insert(part.name, (part.side, process));
+        self.running.insert((part.name, part.side), process);
         Ok(())
     }
 
@@ -339,7 +350,7 @@ impl<'w> Execution<'w> {
     }
 
     fn part_of(&self, side: Side, process: ProcessId) -> Option<&'static str> {
-        self.running.iter().find(|&(_, &running)| running == (side, process)).map(|(&name, _)| name)
+        self.running.iter().find(|&(&(_, at), &running)| (at, running) == (side, process)).map(|(&(name, _), _)| name)
     }
 
     fn take(&mut self, side: Side, process: ProcessId) {
@@ -353,7 +364,7 @@ impl<'w> Execution<'w> {
             return;
         }
         let Some(name) = self.part_of(side, process) else { return };
-        self.running.remove(name);
+        self.running.remove(&(name, side));
         let Some(mut finished) = self.world.machine(side).and_then(|machine| machine.finished(process)) else { return };
         let around = std::mem::take(&mut finished.around);
         let aside = match name {
@@ -365,6 +376,10 @@ impl<'w> Execution<'w> {
             self.around.entry(side).or_default().extend(around);
         }
         if !aside {
+            let finished = match self.finishes.remove(name) {
+                Some(elsewhere) => joined(elsewhere, finished),
+                None => finished,
+            };
             self.finishes.insert(name, finished);
         }
     }
@@ -380,7 +395,7 @@ impl<'w> Execution<'w> {
     /// What runs on a lost machine is its own to end.
     fn give_up_lost(&mut self) {
         if let Some((lost, _)) = self.world.lost() {
-            self.running.retain(|_, (side, _)| *side != lost);
+            self.running.retain(|(_, side), _| *side != lost);
             self.background.retain(|(side, ..)| *side != lost);
         }
     }
@@ -395,7 +410,7 @@ impl<'w> Execution<'w> {
         self.ending = true;
         self.give_up_lost();
         while !self.all_ended() {
-            let processes = self.running.values().copied();
+            let processes = self.running.iter().map(|((_, side), process)| (*side, *process));
             let background = self.background.iter().map(|(side, process, _)| (*side, *process));
             for (side, process) in processes.chain(background) {
                 if let Some(machine) = self.world.machine(side) {

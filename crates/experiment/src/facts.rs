@@ -35,11 +35,12 @@ const EACH: usize = 64;
 /// its agent takes for silence after some seconds.
 const PROMPT_NS: u64 = 10_000_000;
 
-/// What is known of both machines; nothing of one that is far away in time.
+/// What is known of the machines; nothing of one that is far away in time.
 #[must_use]
 pub fn facts(world: &mut dyn World) -> Vec<Fact> {
     let mut all = Vec::new();
-    for side in [Side::Near, Side::Far] {
+    let lost = world.lost().map(|(side, _)| side);
+    for side in world.sides().into_iter().filter(|side| Some(*side) != lost) {
         // A busy machine may be late once.
         let prompt = (0..2).any(|_| answers_promptly(world, side));
         if let Some(machine) = world.machine(side).filter(|_| prompt) {

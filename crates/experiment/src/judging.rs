@@ -8,8 +8,8 @@ use powerband_record::{
 };
 use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
 use powerband_stats::{
-    AfterEffect, CarryOver, Claim, Drift, Judge, Pairs, Period, Prediction, Ran, Rules, Scale, SettingLook, Slot,
-    Spending, Table,
+    CarryOver, Claim, Drift, MetricJudge, Pairs, Period, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table,
+    TrialTime,
 };
 
 use crate::knee::{BELOW_MARGIN, KneeSeeker};
@@ -19,6 +19,9 @@ use crate::{carried, disturbed};
 
 /// How many outliers are told by their place.
 const CLIPPED_TOLD: usize = 6;
+
+/// The share of the margin from which an effect is worth a note.
+const WORTH_A_NOTE: f64 = 0.1;
 
 /// What a look came to.
 #[derive(Clone, Debug, Default)]
@@ -52,9 +55,9 @@ impl Look {
 struct Sheet {
     metric: Metric,
     table: Table,
-    judge: Option<Judge>,
+    judge: Option<MetricJudge>,
     rules: Rules,
-    last: Option<powerband_stats::Look>,
+    last: Option<powerband_stats::TableLook>,
     carried: Option<CarryOver>,
     /// Whether differences of means are shown as shares of the reference's mean.
     relative: bool,
@@ -142,7 +145,7 @@ impl Judging {
     }
 
     /// A valid trial, when it ran and when it began.
-    pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome, ran: Ran, at_ns: u64) {
+    pub(crate) fn take(&mut self, slot: Slot, outcome: &Outcome, ran: TrialTime, at_ns: u64) {
         if let Some((trial, began_ns)) = self.latest.replace((ran.trial, at_ns))
             && let Some(apart_ns) = self.apart_ns.last_mut()
         {
@@ -277,7 +280,7 @@ impl Sheet {
     fn ready(&mut self, spending: &Arc<Spending>) {
         if self.judge.is_none() {
             self.settle_scale();
-            match Judge::new(self.table.settings(), self.rules.clone(), Arc::clone(spending)) {
+            match MetricJudge::new(self.table.settings(), self.rules.clone(), Arc::clone(spending)) {
                 Ok(judge) => self.judge = Some(judge),
                 Err(error) => self.trouble = Some(format!("{}: {error}", self.metric.name)),
             }
@@ -360,7 +363,7 @@ impl Sheet {
     }
 
     fn predictions(&self) -> impl Iterator<Item = (u32, Option<Prediction>)> + '_ {
-        let open = self.last.iter().flat_map(powerband_stats::Look::open);
+        let open = self.last.iter().flat_map(powerband_stats::TableLook::open);
         open.map(|setting| (u32::try_from(setting.setting).unwrap_or(u32::MAX), setting.predicted))
     }
 
@@ -435,7 +438,9 @@ impl Sheet {
             ));
         }
         notes.extend(self.carried.filter(CarryOver::withholds_same).map(|it| carried::note(&self.metric, it)));
-        if let Some(after) = look.after.filter(AfterEffect::is_shown) {
+        if let Some(after) =
+            look.after.filter(|after| after.is_shown() && self.matters(after.low.abs().max(after.high.abs())))
+        {
             notes.push(carried::after_note(&self.metric, &labels[after.setting], after, &self.rules));
         }
         if look.first_block_dropped {
@@ -459,12 +464,21 @@ impl Sheet {
         notes
     }
 
+    /// Whether an effect of this size, on the scale of the differences, is worth a sentence: meters without noise show the smallest ones.
+    fn matters(&self, size: f64) -> bool {
+        size >= WORTH_A_NOTE * self.rules.margin_on_scale()
+    }
+
     /// Rare trials far from a setting's typical one: a verdict of the typical trial says nothing of them.
-    fn rare<'a>(&'a self, look: &'a powerband_stats::Look, labels: &'a [String]) -> impl Iterator<Item = String> + 'a {
+    fn rare<'a>(
+        &'a self,
+        look: &'a powerband_stats::TableLook,
+        labels: &'a [String],
+    ) -> impl Iterator<Item = String> + 'a {
         let settings = look.settings.iter().map(|setting| (setting.setting, setting.rare));
         let all = std::iter::once((0, look.reference_rare)).chain(settings);
         all.filter_map(move |(setting, rare)| {
-            let rare = rare?;
+            let rare = rare.filter(|rare| self.matters(rare.distance.abs()))?;
             let far = match self.rules.scale {
                 Scale::Log => format!("{:.2} times its typical one", 1.0 + self.rules.shown(rare.distance)),
                 Scale::Linear => format!("{:+.3} from its typical one", rare.distance),
@@ -491,7 +505,7 @@ impl Sheet {
     }
 
     /// The trials that were pulled in, by setting and block.
-    fn clipped(&self, look: &powerband_stats::Look, labels: &[String]) -> Option<String> {
+    fn clipped(&self, look: &powerband_stats::TableLook, labels: &[String]) -> Option<String> {
         let mut told: Vec<String> = look
             .clipped
             .iter()

@@ -2,16 +2,16 @@
 use std::sync::Arc;
 
 use powerband_record::{Better, KneeFinding, SettingVerdict, Started, Verdict};
-use powerband_stats::{Goal, Knee, KneeLook, Quest, Rules, Scale, Spending, Table};
+use powerband_stats::{Knee, KneeGoal, KneeLook, KneeSearch, Rules, Scale, Spending, Table};
 
-/// Beside a "same" whose difference was shown as well.
+/// Next to a "same" whose difference was shown as well.
 pub(crate) const BELOW_MARGIN: &str = "significant, but below the margin";
 
 /// Seeks the knee on the first judged metric.
 pub(crate) struct KneeSeeker {
     metric: String,
     knee: Option<Knee>,
-    quest: Quest,
+    quest: KneeSearch,
     rules: Rules,
     spending: Arc<Spending>,
     last: Option<KneeLook>,
@@ -24,10 +24,10 @@ impl KneeSeeker {
         if started.cost_order.is_empty() {
             return None;
         }
-        let quest = Quest {
+        let quest = KneeSearch {
             cost_order: started.cost_order.iter().map(|&setting| setting as usize).collect(),
             larger_is_better: metric.better == Better::Higher,
-            goal: Goal::Knee,
+            goal: KneeGoal::Knee,
             seed: started.seed,
         };
         let rules = Rules { alpha: started.alpha, margin: started.margin, ..Rules::default() };

@@ -1,4 +1,4 @@
-//! Readings of meters that were left out, as no machine draws what they showed: counted, as a note beside the verdicts.
+//! Readings of meters that were left out, as no machine draws what they showed: counted, as a note next to the verdicts.
 use std::collections::BTreeMap;
 
 use powerband_record::Outcome;

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_machine::{Handle, Look, Sample, Sampling, World};
 use powerband_meter::state::{AskedFigure, OpenFigure};
-use powerband_meter::{Courses, Measured, MeterInstance, Mute, Session};
+use powerband_meter::{MeterInstance, MeterUnavailable, MeterValue, OpenCourses, Session};
 use powerband_record::{CpuList, MeterChoice, Recording, Side, Timeline, format_duration};
 
 use crate::PlanError;
@@ -13,14 +13,13 @@ use crate::courses::of_side;
 /// What every meter gives.
 const METRICS: [&str; 2] = ["power_w", "energy_j"];
 
-/// The sides a metric can be of.
-const SIDES: [Side; 3] = [Side::Near, Side::Far, Side::Both];
-
 /// The meters that are read during trials: of each machine the one asked for or the first of those found, as the numbers of two on one machine
 /// may overlap and are never added up. Those of two machines never do.
 #[derive(Debug, Default)]
 pub(crate) struct Metering {
     meters: BTreeMap<Side, MeterInstance>,
+    /// How many machines there are.
+    machines: usize,
     figures: Vec<(Side, AskedFigure)>,
     /// What is kept of the CPUs meanwhile.
     courses: Vec<Recording>,
@@ -47,7 +46,9 @@ pub(crate) struct Metered {
 /// Meters open for one run.
 pub(crate) struct Sessions {
     meters: BTreeMap<Side, Session>,
-    courses: BTreeMap<Side, Courses>,
+    /// The side of sums over them.
+    sum: Option<Side>,
+    courses: BTreeMap<Side, OpenCourses>,
     figures: BTreeMap<Side, Figures>,
 }
 
@@ -71,7 +72,7 @@ impl Metering {
     ) -> Result<Self, PlanError> {
         let mut meters = meters_read(world, choices)?;
         meters.extend(declared.map(|meter| (Side::Near, meter.clone())));
-        Ok(Metering { meters, ..Metering::default() })
+        Ok(Metering { meters, machines: world.sides().len(), ..Metering::default() })
     }
 
     /// With those figures that are among some metrics.
@@ -93,7 +94,8 @@ impl Metering {
 
     /// The slowest meter a metric is measured by that a load of this length is too short for.
     pub(crate) fn too_slow(&self, metric: &str, length_ns: u64) -> Option<&MeterInstance> {
-        let meters = sides_of(metric).iter().flat_map(|side| side.each()).filter_map(|side| self.meters.get(side));
+        let side = side_of(metric)?;
+        let meters = self.meters.iter().filter(|(machine, _)| side.covers(**machine)).map(|(_, meter)| meter);
         meters.filter(|meter| meter.shortest_ns() > length_ns).max_by_key(|meter| meter.shortest_ns())
     }
 
@@ -108,7 +110,34 @@ impl Metering {
             let boundary = self.boundary(side)?;
             Some(METRICS.map(|metric| (named(side, metric), boundary.clone())))
         };
-        SIDES.into_iter().filter_map(of).flatten().collect()
+        let machines = self.meters.keys().copied();
+        machines.chain(self.sum()).filter_map(of).flatten().collect()
+    }
+
+    /// Whether these are the meters of a list of machines.
+    fn is_list(&self) -> bool {
+        self.meters.keys().any(|side| matches!(side, Side::Node(_)))
+    }
+
+    /// The side of sums: both ends of a link, or all machines of a list whose meters read the same.
+    fn sum(&self) -> Option<Side> {
+        // A sum is of all machines or of none.
+        if self.meters.len() < self.machines.max(2) || self.apart().is_some() {
+            return None;
+        }
+        Some(if self.is_list() { Side::All } else { Side::Both })
+    }
+
+    /// Where the meters of a list of machines do not all read the same: what each reads.
+    pub(crate) fn apart(&self) -> Option<String> {
+        let mut boundaries = self.meters.values().map(|meter| (&meter.meter, &meter.boundary));
+        let first = boundaries.next().filter(|_| self.is_list())?;
+        if boundaries.all(|other| other == first) {
+            return None;
+        }
+        let each = |(side, meter): (&Side, &MeterInstance)| format!("{side}: {} ({})", meter.boundary, meter.meter);
+        let each: Vec<String> = self.meters.iter().map(each).collect();
+        Some(format!("{}; choose one of each with --meter NODE/NAME", each.join(", ")))
     }
 
     /// What the numbers of a side cover; of both, if both have a meter.
@@ -117,6 +146,11 @@ impl Metering {
         Some(match side {
             Side::Near => of(&Side::Near)?.clone(),
             Side::Far => format!("far {}", of(&Side::Far)?),
+            Side::Node(_) => format!("{side} {}", of(&side)?),
+            Side::All => {
+                let names: Vec<String> = self.meters.keys().map(ToString::to_string).collect();
+                format!("{} of {}", self.meters.values().next()?.boundary, names.join(" + "))
+            }
             Side::Both => format!("near {} + far {}", of(&Side::Near)?, of(&Side::Far)?),
         })
     }
@@ -130,7 +164,10 @@ impl Metering {
                 meter.boundary
             ))
         };
-        self.meters.iter().filter_map(note).collect()
+        let apart = self
+            .apart()
+            .map(|why| format!("power and energy are not added up over machines, as their meters differ: {why}"));
+        self.meters.iter().filter_map(note).chain(apart).collect()
     }
 
     /// Opens the meters of some machines, and all figures, for a run.
@@ -142,11 +179,11 @@ impl Metering {
             }
         }
         let mut courses = BTreeMap::new();
-        for side in [Side::Near, Side::Far] {
+        for side in world.sides() {
             let asked = of_side(&self.courses, side);
             let Some(machine) = world.machine(side).filter(|_| !asked.is_empty()) else { continue };
             // One that was there before the start and is not now leaves no course; no metric rests on it.
-            courses.extend(Courses::open(machine, &asked, self.cpus.as_ref()).ok().map(|open| (side, open)));
+            courses.extend(OpenCourses::open(machine, &asked, self.cpus.as_ref()).ok().map(|open| (side, open)));
         }
         let mut figures: BTreeMap<Side, Figures> = BTreeMap::new();
         for (side, figure) in &self.figures {
@@ -157,7 +194,8 @@ impl Metering {
                 Err(why) => of.refused.push((figure.name(), why)),
             }
         }
-        Sessions { meters, courses, figures }
+        let sum = self.sum().filter(|_| meters.len() == self.meters.len());
+        Sessions { meters, sum, courses, figures }
     }
 }
 
@@ -176,8 +214,8 @@ impl Sessions {
     }
 
     /// Why a meter that is a program cannot be read.
-    pub(crate) fn mute(&self) -> Option<Mute> {
-        self.meters.values().find_map(Session::mute)
+    pub(crate) fn unavailable(&self) -> Option<MeterUnavailable> {
+        self.meters.values().find_map(Session::unavailable)
     }
 
     /// Gives the meters up; nothing was read.
@@ -221,12 +259,13 @@ impl Sessions {
             metered.timelines.extend(timelines);
             courses.close(machine);
         }
+        let metered_machines = self.meters.len();
         for (side, session) in self.meters {
             let Some(machine) = world.machine(side) else { continue };
             let (around, after) = (of(around, side), of(after, side).get(..read_on(&session)).unwrap_or_default());
             metered.timelines.extend(session.timelines(side, around, after));
             for reading in session.close(machine, around, after) {
-                if let Measured::Value { left_out: left_out @ 1.., .. } = reading.measured {
+                if let MeterValue::Value { left_out: left_out @ 1.., .. } = reading.measured {
                     metered.left_out.insert(named(side, reading.metric), u32::try_from(left_out).unwrap_or(u32::MAX));
                 }
                 let notes: String = reading.notes.iter().map(|note| format!("; {note}")).collect();
@@ -234,14 +273,17 @@ impl Sessions {
                 told.insert((side, reading.metric.to_owned()), reading.value().ok_or_else(refusal));
             }
         }
-        for metric in METRICS {
-            let of = |side: Side| told.get(&(side, metric.to_owned()));
-            if let (Some(near), Some(far)) = (of(Side::Near), of(Side::Far)) {
-                let refusal = |side: Side, told: &Result<f64, String>| {
+        if let Some(sum) = self.sum {
+            for metric in METRICS {
+                let of_metric = told.iter().filter(|((_, name), _)| name == metric);
+                let of = |((side, _), told): (&(Side, String), &Result<f64, String>)| {
                     told.clone().map_err(|why| format!("the {side} machine: {why}"))
                 };
-                let sum = refusal(Side::Near, near).and_then(|near| Ok(near + refusal(Side::Far, far)?));
-                told.insert((Side::Both, metric.to_owned()), sum);
+                let values: Vec<Result<f64, String>> = of_metric.map(of).collect();
+                // What was not metered this time is not a part of any sum.
+                if values.len() == metered_machines {
+                    told.insert((sum, metric.to_owned()), values.into_iter().sum());
+                }
             }
         }
         for ((side, metric), told) in told {
@@ -284,24 +326,20 @@ impl Figures {
 
 /// The figure a metric is, by its name, and the machine it is of.
 pub(crate) fn figure_of(metric: &str) -> Option<(Side, AskedFigure)> {
-    let (side, name) = metric.strip_prefix("far/").map_or((Side::Near, metric), |name| (Side::Far, name));
+    let (side, name) = Side::split(metric);
     let figure = AskedFigure::named(name).or_else(|| AskedFigure::named(of_a_stretch(name)?));
-    figure.map(|figure| (side, figure))
+    figure.map(|figure| (side, figure)).filter(|(side, _)| !matches!(side, Side::Both | Side::All))
 }
 
 /// The machines whose meters a metric asks for, by its name.
-pub(crate) fn sides_of(metric: &str) -> &'static [Side] {
-    let is = |metric: &str| SIDES.iter().find(|side| METRICS.iter().any(|name| named(**side, name) == metric));
-    let (side, name) = metric.split_once('/').map_or(("", metric), |(side, name)| (side, name));
-    let plain = || {
-        Some(if side.is_empty() { of_a_stretch(name)?.to_owned() } else { format!("{side}/{}", of_a_stretch(name)?) })
-    };
-    match is(metric).or_else(|| is(&plain()?)) {
-        Some(side) => side.each(),
-        // A ladder divides by what the near machine's meter says.
-        None if name == BY_METER || of_a_stretch(name) == Some(BY_METER) => Side::Near.each(),
-        None => &[],
+pub(crate) fn side_of(metric: &str) -> Option<Side> {
+    let (side, name) = Side::split(metric);
+    let of_meter = |name: &str| METRICS.contains(&name);
+    if of_meter(name) || of_a_stretch(name).is_some_and(of_meter) {
+        return Some(side);
     }
+    // A ladder divides by what the near machine's meter says.
+    (name == BY_METER || of_a_stretch(name) == Some(BY_METER)).then_some(Side::Near)
 }
 
 /// What a ladder makes of a meter.
@@ -333,5 +371,5 @@ fn of(read: &Around, side: Side) -> &[Vec<Sample>] {
 
 /// A metric with its side; the near machine's goes without.
 fn named(side: Side, metric: &str) -> String {
-    if side == Side::Near { metric.to_owned() } else { format!("{side}/{metric}") }
+    format!("{}{metric}", side.prefix())
 }

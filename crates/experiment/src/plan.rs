@@ -20,6 +20,10 @@ pub struct Plan {
     /// The other end of the cable.
     #[serde(default)]
     pub far: Option<String>,
+    /// A list of machines instead of these two, each `NAME=MACHINE`, `MACHINE` or a node's name; the first runs the load. One of
+    /// `slurm` is the nodes of the allocation.
+    #[serde(default)]
+    pub machines: Vec<String>,
     /// What makes the machine work.
     pub load: Load,
     /// Assignments every setting but the baseline shares, e.g. `governor=userspace`.
@@ -31,7 +35,7 @@ pub struct Plan {
     /// Whole settings, e.g. `tuned:governor=conservative up_threshold=98`.
     #[serde(default)]
     pub settings: Vec<String>,
-    /// Label of the setting the others are compared with; the machine as found when absent.
+    /// Label of the setting the others are compared with; the baseline when absent.
     #[serde(default)]
     pub reference: Option<String>,
     /// Knob whose value is the cost: the cheapest setting that is not worse than any other by more than the margin is
@@ -103,7 +107,7 @@ pub struct Plan {
     /// Seed of the orders and of a simulated machine's noise.
     #[serde(default)]
     pub seed: Option<u64>,
-    /// Knobs beside the catalogue's, each by its commands, by name.
+    /// Knobs next to the catalogue's, each by its commands, by name.
     #[serde(default)]
     pub knobs: BTreeMap<String, CommandKnob>,
     /// Meters that only a program reaches, by name.
@@ -315,6 +319,7 @@ impl Plan {
             title: None,
             machine: None,
             far: None,
+            machines: Vec::new(),
             load,
             with: String::new(),
             axes: Vec::new(),

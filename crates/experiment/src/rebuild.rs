@@ -56,6 +56,11 @@ pub fn check_rig(started: &Started, world: &mut dyn World) -> Result<(), ResumeE
         Some(identity) => (identity.name, identity.system),
         None => ("none".into(), "none".into()),
     };
+    let names = |machines: Vec<String>| if machines.is_empty() { "one".to_owned() } else { machines.join(", ") };
+    let now: Vec<Side> = world.sides().into_iter().filter(|side| matches!(side, Side::Node(_))).collect();
+    let listed = started.machines.iter().map(|machine| machine.split('=').next().unwrap_or_default().to_owned());
+    let now = names(now.iter().map(ToString::to_string).collect());
+    same("the list of machines", &names(listed.collect()), &now)?;
     let far = world.machine(Side::Far).map_or_else(|| "none".into(), |machine| machine.identity().name.clone());
     same("the machine", &started.machine, &name)?;
     same("the far machine", started.far.as_deref().unwrap_or("none"), &far)?;
@@ -79,6 +84,12 @@ fn pick(text: &str) -> Result<MetricSpec, ResumeError> {
     MetricSpec::parse(text).map_err(|error| ResumeError::Unreadable { what: "a metric", why: error.to_string() })
 }
 
+/// The machines besides the first, as they were typed.
+fn others(of: &Started) -> String {
+    let typed = of.far.as_ref().map(|far| of.far_typed.clone().unwrap_or_else(|| far.clone()));
+    typed.or_else(|| of.others()).unwrap_or_else(|| "none".into())
+}
+
 /// The first thing in which the experiment a plan describes now differs from the one that was begun, in words; titles
 /// do not matter.
 #[must_use]
@@ -87,7 +98,6 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
         (then != now).then(|| format!("{what} was {then} when it was begun and is {now} in the plan"))
     };
     let typed = |name: &str, typed: &Option<String>| typed.clone().unwrap_or_else(|| name.to_owned());
-    let far = |of: &Started| of.far.as_deref().map_or_else(|| "none".into(), |far| typed(far, &of.far_typed));
     let length = |ns: Option<u64>| ns.map_or_else(|| "without limit".into(), format_duration);
     let cpus = |of: &Started| of.cpus.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);
     let judged = |of: &Started| {
@@ -127,7 +137,7 @@ pub fn first_difference(begun: &Started, now: &Started) -> Option<String> {
     let percent = |share: f64| format!("{} %", format_number(100.0 * share));
     let pairs = [
         ("the machine", typed(&begun.machine, &begun.machine_typed), typed(&now.machine, &now.machine_typed)),
-        ("the far machine", far(begun), far(now)),
+        ("the far machine", others(begun), others(now)),
         ("the temperature to begin at", cool(begun), cool(now)),
         ("what is recorded", recorded(begun), recorded(now)),
         ("what is declared", knobs(begun), knobs(now)),

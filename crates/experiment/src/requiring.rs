@@ -1,8 +1,8 @@
 //! Requirements while an experiment runs: the trials of each setting by requirement, and where each stands after a look.
 use powerband_record::{
-    Histogram, Outcome, Relation, Requirement, RequirementStanding, Standing, Started, is_loss, unit_of,
+    Histogram, LimitSide, Outcome, Requirement, RequirementStanding, Standing, Started, is_loss, unit_of,
 };
-use powerband_stats::limit::{Held, LEAST_TRIALS, Limit, level};
+use powerband_stats::limit::{Limit, LimitStanding, MIN_TRIALS, level};
 use powerband_stats::{Contrast, Latencies, Prediction, Rules, Scale, Spending, change_point, drift};
 
 /// A percentile told with a trial is that of the trial's histogram when they agree this closely: both keep three digits.
@@ -137,7 +137,7 @@ impl Requiring {
         let scaled = |value: f64| if log { libm::log(value) } else { value };
         let values: Vec<f64> = samples.values.iter().map(|&value| scaled(value)).collect();
         let contrast = level(&values, samples.merged(item.share).map(scaled))?;
-        let at = Limit { at: scaled(limit), upper: relation == Relation::AtMost, first_look: LEAST_TRIALS };
+        let at = Limit { at: scaled(limit), upper: relation == LimitSide::AtMost, first_look: MIN_TRIALS };
         let held = at.held(&contrast, &self.rules, spending);
         let moved = drift(&values).is_some_and(|drift| drift.low > 0.0 || drift.high < 0.0)
             || change_point(&values).is_some_and(|change| change.flagged);
@@ -149,7 +149,7 @@ impl Requiring {
         let Requirement { relation, limit, .. } = item.requirement;
         let log = against.scale == Scale::Log;
         let at = if log { libm::log1p(limit) } else { limit * against.reference.abs() };
-        let at = Limit { at, upper: relation == Relation::AtMost, first_look: against.first_look };
+        let at = Limit { at, upper: relation == LimitSide::AtMost, first_look: against.first_look };
         let held = at.held(&against.contrast, &self.rules, spending);
         if log {
             return Found::new(against.contrast, held, libm::expm1, false);
@@ -159,7 +159,7 @@ impl Requiring {
         let found = Found::new(against.contrast, held, |value| value, false);
         let Some(estimate) = found.estimate.and_then(share) else {
             // Of a reference that is zero there is no share: nothing is shown, whatever the difference is.
-            let held = Held { holds: false, broken: false, predicted: None, ..found.held };
+            let held = LimitStanding { holds: false, broken: false, predicted: None, ..found.held };
             return Found { estimate: None, bounds: None, held, ..found };
         };
         let bounds = found.bounds.and_then(|(low, high)| share(low).zip(share(high)));
@@ -173,12 +173,12 @@ struct Found {
     estimate: Option<f64>,
     bounds: Option<(f64, f64)>,
     trials: u32,
-    held: Held,
+    held: LimitStanding,
     moved: bool,
 }
 
 impl Found {
-    fn new(contrast: Contrast, held: Held, back: fn(f64) -> f64, moved: bool) -> Self {
+    fn new(contrast: Contrast, held: LimitStanding, back: fn(f64) -> f64, moved: bool) -> Self {
         let (low, high) = Limit::bounds(&contrast, held.level);
         let bounds = Some((back(low), back(high))).filter(|(low, high)| low.is_finite() && high.is_finite());
         let estimate = Some(back(contrast.effect)).filter(|estimate| estimate.is_finite());
@@ -228,7 +228,7 @@ fn open(item: &Item, setting: usize) -> RequirementStanding {
 fn broken_by_loss(item: &Item, setting: usize) -> Option<RequirementStanding> {
     let lost = &item.samples.get(setting)?.lost;
     let Requirement { relation, limit, .. } = item.requirement;
-    let all_beyond = lost.len() >= LEAST_TRIALS as usize && lost.iter().all(|lost| !relation.holds(*lost, limit));
+    let all_beyond = lost.len() >= MIN_TRIALS as usize && lost.iter().all(|lost| !relation.holds(*lost, limit));
     all_beyond.then(|| RequirementStanding {
         standing: Standing::Broken,
         probability: 0.5_f64.powi(i32::try_from(lost.len()).unwrap_or(i32::MAX)),

@@ -1,7 +1,7 @@
 //! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
 use std::collections::BTreeSet;
 
-use powerband_knob::{Declared, Selection};
+use powerband_knob::{Declared, Selection, check_machines};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
@@ -18,8 +18,8 @@ use crate::courses::recordings;
 use crate::crossing::{crossed, most_settings};
 use crate::metering::Metering;
 use crate::search::Asked;
-use crate::short::bearable;
 use crate::space::Space;
+use crate::too_short::demote_unmeasurable;
 use crate::variants::{Variant, baseline, variants};
 use crate::world_bench::daemon::daemon_cpu;
 use crate::{Plan, PlanError, ResolveError};
@@ -55,7 +55,7 @@ pub struct Resolved {
     pub picks: Vec<MetricSpec>,
     /// CPUs that are turned.
     pub narrow: Selection,
-    /// What was left out of `all`, and the like.
+    /// What was left out of `all`, and similar ones.
     pub notes: Vec<String>,
 }
 
@@ -133,7 +133,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let far = world.machine(Side::Far).map(|machine| machine.identity().name.clone());
     let mut metrics = metrics_of(&mut picks, &requirements, plan, &metering, &narrow, world)?;
     if let Some(length_ns) = plan.load.measured_ns() {
-        metrics = bearable(metrics, &picks, &metering, length_ns, &mut notes)?;
+        metrics = demote_unmeasurable(metrics, &picks, &metering, length_ns, &mut notes)?;
     }
     let mut search = None;
     if let Some(asked) = asked {
@@ -190,6 +190,7 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         title: plan.title.clone(),
         machine: String::new(),
         far: None,
+        machines: plan.machines.clone(),
         machine_typed: None,
         far_typed: None,
         system: String::new(),
@@ -312,13 +313,14 @@ fn settings(
         settings.push(setting);
     }
     settings.extend(crossed(plan, world, narrow, &shared, notes)?);
+    settings.iter().try_for_each(|setting| check_machines(setting, world))?;
     if settings.len() > most_settings(plan) {
         return Err(PlanError::TooMany(settings.len(), most_settings(plan)).into());
     }
     Ok(settings)
 }
 
-/// Puts the reference first: the one named, else the first that turns nothing, else the machine as found is added.
+/// Puts the reference first: the one named, else the first that turns nothing, else the baseline is added.
 pub(crate) fn with_reference(plan: &Plan, mut settings: Vec<Setting>) -> Result<Vec<Setting>, PlanError> {
     let named = plan.reference.as_ref();
     // The baseline need not be among the settings: it is added.

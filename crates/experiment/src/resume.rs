@@ -6,7 +6,6 @@ use std::cell::Cell;
 use powerband_record::{CloseReason, Event, Fact, Finding, Outcome, PlannedTrial, SearchPlan, Started, Void};
 
 use crate::run::run_to;
-use crate::tune::REFUSED;
 use crate::{Bench, Fatal, Journal, JournalError, ResumeError};
 
 mod difference;
@@ -190,6 +189,19 @@ struct Recalled<'a> {
     live_from_ns: Cell<Option<u64>>,
 }
 
+impl Recalled<'_> {
+    /// The settings that were left out before the first trial, where something stands: what was refused then was left out then, and
+    /// what is refused by now is found when it is turned.
+    fn left_out(&self) -> Option<Vec<(u32, String)>> {
+        let after = self.standing.events.get(self.standing.place.get()..).filter(|after| !after.is_empty())?;
+        let left = after.iter().map_while(|event| match event {
+            Event::SettingLeft { setting, why, .. } => Some((*setting, why.clone())),
+            _ => None,
+        });
+        Some(left.collect())
+    }
+}
+
 impl Bench for Recalled<'_> {
     fn now_ns(&self) -> u64 {
         self.standing.next_ns().unwrap_or_else(|| {
@@ -215,24 +227,14 @@ impl Bench for Recalled<'_> {
         }
     }
 
-    fn rehearse(&mut self) -> Result<(), Fatal> {
-        self.live.rehearse()
+    fn rehearse(&mut self) -> Result<Vec<(u32, String)>, Fatal> {
+        let now = self.live.rehearse()?;
+        Ok(self.left_out().unwrap_or(now))
     }
 
     fn rehearse_levels(&mut self, plan: &SearchPlan) -> Result<Vec<(u32, String)>, Fatal> {
         let now = self.live.rehearse_levels(plan)?;
-        let after = self.standing.events.get(self.standing.place.get()..).unwrap_or_default();
-        if after.is_empty() {
-            return Ok(now);
-        }
-        // What was refused then was left out then; what is refused by now is found when it is turned.
-        let left = after.iter().map_while(|event| match event {
-            Event::SettingLeft { setting, why, .. } => {
-                Some((*setting, why.strip_prefix(REFUSED).unwrap_or(why).to_owned()))
-            }
-            _ => None,
-        });
-        Ok(left.collect())
+        Ok(self.left_out().unwrap_or(now))
     }
 
     fn notes(&self) -> Vec<String> {

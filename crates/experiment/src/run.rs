@@ -1,7 +1,7 @@
 //! The loop: warm-up, then blocks of every open setting in random order, a look after each, until all is decided or
 //! the blocks, the time or the user's patience end. It knows trials and verdicts, nothing of machines or statistics.
 use powerband_record::{BlockDone, CloseReason, Event, Finding, Requirement, Started, Void, is_loss};
-use powerband_stats::limit::{LEAST_BLOCK, LEAST_TRIALS};
+use powerband_stats::limit::{MIN_BLOCK, MIN_TRIALS};
 use powerband_stats::{Patience, Slot, next_look, open_order, reference_copies, slots};
 
 use crate::calibrating::{self, Calibrating};
@@ -65,7 +65,9 @@ struct Blocks<'a> {
 
 impl Course for Blocks<'_> {
     fn all(&mut self, trials: &mut Trials<'_>) -> Result<CloseReason, End> {
-        trials.bench.rehearse()?;
+        for (setting, why) in trials.bench.rehearse()? {
+            self.leave(trials, setting, 0, &why)?;
+        }
         trials.warm_up()?;
         self.blocks(trials)
     }
@@ -115,7 +117,7 @@ impl<'a> Blocks<'a> {
     fn blocks(&mut self, trials: &mut Trials<'_>) -> Result<CloseReason, End> {
         while self.limits.iter().any(|&limit| self.blocks < limit) {
             if !self.places.iter().skip(1).any(|&place| place == Place::Open) {
-                self.take_up_again();
+                self.reactivate_deferred();
             }
             if let Some(reason) = self.settled() {
                 return Ok(reason);
@@ -154,7 +156,7 @@ impl<'a> Blocks<'a> {
 
     /// Blocks that are run however short the time is.
     fn least_blocks(&self) -> u32 {
-        if self.started.calibration { calibrating::LEAST_BLOCKS } else { 1 }
+        if self.started.calibration { calibrating::MIN_BLOCKS } else { 1 }
     }
 
     fn no_time_for_a_block(&self, trials: &Trials<'_>) -> bool {
@@ -185,7 +187,7 @@ impl<'a> Blocks<'a> {
             return 1;
         }
         let levels = self.started.requirements.iter().any(|requirement| !requirement.relative);
-        let filled = if levels { LEAST_BLOCK.saturating_sub(open) } else { 0 };
+        let filled = if levels { MIN_BLOCK.saturating_sub(open) } else { 0 };
         reference_copies(open).max(filled)
     }
 
@@ -232,7 +234,7 @@ impl<'a> Blocks<'a> {
 
     /// How often in a row a setting may give nothing valid; as often as a limit on losses takes to be broken.
     fn tries(&self, last: &Void) -> u32 {
-        if self.is_limited(last) { LEAST_TRIALS } else { TRIES }
+        if self.is_limited(last) { MIN_TRIALS } else { TRIES }
     }
 
     /// Whether a trial is void for losing more than a limit on losses lets it.
@@ -316,7 +318,7 @@ impl<'a> Blocks<'a> {
         by_time.map_or(limit, |blocks| blocks.min(limit))
     }
 
-    fn take_up_again(&mut self) {
+    fn reactivate_deferred(&mut self) {
         for setting in 1..self.places.len() {
             if self.places[setting] == Place::Aside {
                 self.places[setting] = Place::Open;

@@ -1,15 +1,15 @@
 //! What a search is asked, from a plan: the goal, the requirements, the space of its settings.
 use powerband_load::MetricSpec;
-use powerband_record::{Better, Metric, Requirement, SearchGoal, SearchPlan, Setting, parse_percent};
+use powerband_record::{Better, InOrder, Metric, Requirement, SearchGoal, SearchPlan, Setting, parse_percent};
 
 use crate::space::Space;
 use crate::{Plan, PlanError, Tune};
 
 /// Most settings a search chooses from.
-pub(crate) const MOST_SEARCHED: usize = 100_000;
+pub(crate) const MAX_SEARCHED: usize = 100_000;
 
-/// Most settings beside those, which are there to tell which knob did it.
-const MOST_BETWEEN: usize = 5000;
+/// Most settings next to those, which are there to tell which knob did it.
+const MAX_BETWEEN: usize = 5000;
 
 /// A search as asked, before it is known what is measured here.
 pub(crate) struct Asked {
@@ -22,7 +22,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Reads what a plan asks of `settings`, the machine as found not among them.
+    /// Reads what a plan asks of `settings`, the baseline not among them.
     ///
     /// # Errors
     /// [`PlanError`]: what is asked makes no sense.
@@ -70,7 +70,7 @@ impl Asked {
         Ok(texts)
     }
 
-    /// What is searched over `settings`, the machine as found not among them; the metrics with those it is about judged and in
+    /// What is searched over `settings`, the baseline not among them; the metrics with those it is about judged and in
     /// front, as it sees them; and the settings between, which come behind all others.
     pub(crate) fn search(
         self,
@@ -89,13 +89,13 @@ impl Asked {
                 None => {}
             }
         }
-        metrics.sort_by_key(|metric| place(metric).unwrap_or(usize::MAX));
+        metrics.order_by_key(|metric| place(metric).unwrap_or(usize::MAX));
         let of = self.space.factors(&metrics);
         let found_at = self.space.found_at().and_then(|place| u32::try_from(place + 1).ok());
         let found = if self.measured.is_none() { self.space.found_value(&self.goal.name) } else { None };
         let unplaced = found_at.is_none() && self.space.differs_by_factors(&of);
         let (between, levels) = if unplaced && self.measured.is_some() {
-            self.space.between(&of, settings, MOST_BETWEEN)
+            self.space.between(&of, settings, MAX_BETWEEN)
         } else {
             (Vec::new(), Vec::new())
         };
@@ -118,12 +118,12 @@ impl Asked {
 /// The side of its limit a metric must stay on, as the way that is better.
 pub(crate) fn kept_by(requirement: &Requirement) -> Better {
     match requirement.relation {
-        powerband_record::Relation::AtMost => Better::Lower,
-        powerband_record::Relation::AtLeast => Better::Higher,
+        powerband_record::LimitSide::AtMost => Better::Lower,
+        powerband_record::LimitSide::AtLeast => Better::Higher,
     }
 }
 
-/// A search compares with the machine as found and seeks no knee.
+/// A search compares with the baseline and seeks no knee.
 fn alone(plan: &Plan) -> Result<(), PlanError> {
     let other = [("reference", plan.reference.is_some()), ("knee", plan.knee.is_some()), ("robust", plan.robust)];
     match other.into_iter().find(|(_, there)| *there) {

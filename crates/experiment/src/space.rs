@@ -1,10 +1,10 @@
 //! The space of a search: what settings differ in, as factors with levels, and which of them the machine was found in.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_knob::{Level, Named, Selection, for_side, level, plan as plan_steps, trend};
+use powerband_knob::{Named, RankedValue, Selection, for_side, level, plan as plan_steps, trend};
 use powerband_machine::World;
 use powerband_record::{
-    Assignment, Better, KnobRef, Metric, SearchFactor, SearchFactorKind, SearchRole, Setting, Side, unit_of,
+    Assignment, Better, InOrder, KnobRef, Metric, SearchFactor, SearchFactorKind, SearchRole, Setting, Side, unit_of,
 };
 
 use crate::{PlanError, ResolveError};
@@ -32,7 +32,7 @@ pub(crate) struct Column {
 /// A value of a column.
 pub(crate) struct Typed {
     text: String,
-    level: Level,
+    level: RankedValue,
     /// Whether the machine was found so.
     found: bool,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Factors {
 }
 
 impl Space {
-    /// Reads the values of all settings on the machines they are for; `settings` without the machine as found.
+    /// Reads the values of all settings on the machines they are for; `settings` without the baseline.
     ///
     /// # Errors
     /// [`ResolveError`] for a knob or a value that a machine does not take.
@@ -160,7 +160,7 @@ impl Space {
     /// The value that the machine was found at, of a knob that [`Space::values`] has.
     pub(crate) fn found_value(&self, knob: &str) -> Option<f64> {
         let found = self.columns[self.place(knob)?].values.iter().find(|value| value.found)?;
-        if let Level::Number(number) = found.level { Some(number) } else { None }
+        if let RankedValue::Number(number) = found.level { Some(number) } else { None }
     }
 
     /// The value of one knob at each setting as a number; `None` when no setting turns it.
@@ -173,7 +173,7 @@ impl Space {
             let level = row[place].map(|value| &self.columns[place].values[value].level);
             let wrong = || PlanError::NoNumber { knob: knob.into(), setting: setting.label() };
             match level {
-                Some(Level::Number(number)) if *number > 0.0 => Ok(*number),
+                Some(RankedValue::Number(number)) if *number > 0.0 => Ok(*number),
                 _ => Err(wrong()),
             }
         };
@@ -271,7 +271,7 @@ impl Reader<'_> {
     /// Whether turning to a value would change nothing on any machine it is for.
     fn is_found(&self, assignment: &Assignment, world: &mut dyn World) -> bool {
         let alone = Setting { name: None, assignments: vec![assignment.clone()] };
-        assignment.knob.side.each().iter().all(|&side| {
+        world.covered(assignment.knob.side).into_iter().all(|side| {
             let Some(machine) = world.machine(side) else { return false };
             // What cannot even be planned by itself, a tunable of another governor say, is not in force.
             let Ok(steps) = plan_steps(&for_side(&alone, side), machine, self.narrow) else { return false };
@@ -281,7 +281,7 @@ impl Reader<'_> {
 }
 
 fn first_side(knob: &KnobRef) -> Side {
-    knob.side.each().first().copied().unwrap_or_default()
+    knob.side.first()
 }
 
 /// What one column's values are, by their places.
@@ -289,7 +289,7 @@ type Levels = Vec<Option<u16>>;
 
 impl Column {
     /// The place of a value; two spellings of one are one.
-    pub(crate) fn value(&mut self, text: &str, level: Level, found: bool) -> usize {
+    pub(crate) fn value(&mut self, text: &str, level: RankedValue, found: bool) -> usize {
         let value = self.values.iter().position(|known| known.level == level).unwrap_or(self.values.len());
         if value == self.values.len() {
             self.values.push(Typed { text: text.to_owned(), level, found });
@@ -300,7 +300,7 @@ impl Column {
     /// The factors a column comes to. Special values among numbers are no numbers: a factor of their own says which one it
     /// is, unless there is but one, which is then known by its number's absence.
     fn kinds(&self, everywhere: bool) -> Vec<(SearchFactorKind, Levels)> {
-        let numbers = self.values.iter().filter(|value| matches!(value.level, Level::Number(_))).count();
+        let numbers = self.values.iter().filter(|value| matches!(value.level, RankedValue::Number(_))).count();
         let special = self.values.len() - numbers;
         if numbers >= 2 {
             let by_number = self.numbers();
@@ -310,14 +310,14 @@ impl Column {
                 _ => vec![self.modes(), by_number],
             };
         }
-        if self.values.iter().all(|value| matches!(value.level, Level::Place(..))) {
+        if self.values.iter().all(|value| matches!(value.level, RankedValue::Place(..))) {
             return vec![self.names()];
         }
         vec![self.categories()]
     }
 
     fn numbers(&self) -> (SearchFactorKind, Levels) {
-        let number = |value: &Typed| if let Level::Number(number) = value.level { Some(number) } else { None };
+        let number = |value: &Typed| if let RankedValue::Number(number) = value.level { Some(number) } else { None };
         let mut sorted: Vec<f64> = self.values.iter().filter_map(number).collect();
         sorted.sort_by(f64::total_cmp);
         let place = |number: f64| sorted.iter().position(|&known| known == number).and_then(short);
@@ -329,7 +329,7 @@ impl Column {
         let mut names = vec![A_NUMBER.to_owned()];
         let mut levels = Vec::new();
         for value in &self.values {
-            if matches!(value.level, Level::Number(_)) {
+            if matches!(value.level, RankedValue::Number(_)) {
                 levels.push(Some(0));
             } else {
                 levels.push(short(names.len()));
@@ -340,9 +340,9 @@ impl Column {
     }
 
     fn names(&self) -> (SearchFactorKind, Levels) {
-        let place = |value: &Typed| if let Level::Place(place, _) = value.level { place } else { usize::MAX };
+        let place = |value: &Typed| if let RankedValue::Place(place, _) = value.level { place } else { usize::MAX };
         let mut order: Vec<usize> = (0..self.values.len()).collect();
-        order.sort_by_key(|&value| place(&self.values[value]));
+        order.order_by_key(|&value| place(&self.values[value]));
         let rank = |value: usize| order.iter().position(|&it| it == value).and_then(short);
         let levels = (0..self.values.len()).map(rank).collect();
         (SearchFactorKind::Names(order.iter().map(|&value| self.values[value].text.clone()).collect()), levels)

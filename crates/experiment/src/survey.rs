@@ -16,7 +16,8 @@ const TRIES: u32 = 3;
 pub fn survey(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
     let began_ns = bench.now_ns();
     journal.record(&Event::Started(Box::new(started.clone())))?;
-    bench.rehearse()?;
+    // Figures measured elsewhere are of every setting, also of those that are the same here.
+    let _ = bench.rehearse()?;
     let every: Vec<usize> = (1..started.settings.len()).collect();
     let mut next_trial = 0;
     let mut trial = |block: u32, setting: usize, bench: &mut dyn Bench, journal: &mut dyn Journal| {

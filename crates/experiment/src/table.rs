@@ -1,11 +1,11 @@
 //! Machines that are tables: measured rows, of which a trial draws one. Nothing is turned and nothing runs.
 //!
-//! A table is a CSV file and a TOML file beside it that says which columns are knobs and which are metrics, which rows are
-//! the machine as found, and how long a trial took. Both are handed in as text.
+//! A table is a CSV file and a TOML file next to it that says which columns are knobs and which are metrics, which rows are
+//! the baseline, and how long a trial took. Both are handed in as text.
 use std::collections::BTreeMap;
 
 use powerband_load::MetricSpec;
-use powerband_record::{Metric, format_duration, parse_duration_ns};
+use powerband_record::{InOrder, Metric, format_duration, parse_duration_ns};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -27,7 +27,7 @@ pub struct TableError {
     pub why: String,
 }
 
-/// What stands beside the rows.
+/// What stands next to the rows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Beside {
@@ -42,7 +42,7 @@ struct Beside {
     /// The column that numbers the repeats of a setting; rows of the same values are repeats also without it.
     #[serde(default)]
     repeat: Option<String>,
-    /// The rows of the machine as found: what their columns hold.
+    /// The rows of the baseline: what their columns hold.
     found: BTreeMap<String, toml::Value>,
 }
 
@@ -96,7 +96,7 @@ struct TableKnob {
 
 /// A machine that is a table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct TableMachine {
     /// As the machine was named.
     name: String,
     title: String,
@@ -107,18 +107,18 @@ pub struct Table {
     metrics: Vec<Metric>,
     /// By the value of each knob: the metrics of each row.
     rows: BTreeMap<Vec<String>, Vec<Vec<f64>>>,
-    /// Those of the machine as found.
+    /// Those of the baseline.
     found: Vec<Vec<f64>>,
     /// The values of its knobs then, where they say that alone.
     found_at: Option<Vec<String>>,
 }
 
-impl Table {
+impl TableMachine {
     /// Reads a table; `name` is the machine's, `file` and `beside` name the two texts in messages.
     ///
     /// # Errors
     /// [`TableError`] for the first thing that is wrong with one of them.
-    pub fn parse(name: &str, file: (&str, &str), beside: (&str, &str)) -> Result<Table, TableError> {
+    pub fn parse(name: &str, file: (&str, &str), beside: (&str, &str)) -> Result<TableMachine, TableError> {
         let wrong = |why: String| TableError { file: beside.0.into(), why };
         let about: Beside = toml::from_str(beside.1).map_err(|error| {
             let line = error.span().map(|span| beside.1[..span.start.min(beside.1.len())].matches('\n').count() + 1);
@@ -133,7 +133,7 @@ impl Table {
         }
         about.repeat.iter().try_for_each(|column| cells.place(column).map(drop)).map_err(wrong)?;
         let metrics = about.metric.iter().map(metric).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
-        let mut table = Table {
+        let mut table = TableMachine {
             name: name.into(),
             title: about.title.clone(),
             system: String::new(),
@@ -233,7 +233,7 @@ fn written(value: &toml::Value) -> String {
 /// Each value once, numbers ascending before words.
 fn ordered(mut values: Vec<String>) -> Vec<String> {
     let number = |text: &String| text.parse::<f64>().unwrap_or(f64::INFINITY);
-    values.sort_by(|a, b| number(a).total_cmp(&number(b)).then_with(|| a.cmp(b)));
+    values.order_by(|a, b| number(a).total_cmp(&number(b)).then_with(|| a.cmp(b)));
     values.dedup();
     values
 }

@@ -7,7 +7,7 @@ use powerband_record::{
     SearchFinding, SettingVerdict, Started, Void,
 };
 use powerband_stats::steady::warm_up_is_over;
-use powerband_stats::{Ran, Scale};
+use powerband_stats::{Scale, TrialTime};
 
 use crate::left_out::LeftOut;
 use crate::unmeasured::Unmeasured;
@@ -34,7 +34,7 @@ impl From<crate::JournalError> for End {
     }
 }
 
-/// What a loop found, beside what its trials count themselves.
+/// What a loop found, next to what its trials count themselves.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) blocks: u32,
@@ -187,15 +187,15 @@ impl<'a> Trials<'a> {
         self.first_failures >= if may_fail == Some(true) { TRIES } else { 1 }
     }
 
-    /// How long the latest trial took from turning to putting back, ns.
+    /// How long the latest trial took from turning to restoring, ns.
     pub(crate) fn took_ns(&self) -> u64 {
         self.latest.map_or(0, |trial| self.at_ns - trial.at_ns)
     }
 
     /// When the latest trial ran.
-    pub(crate) fn ran(&self) -> Ran {
+    pub(crate) fn ran(&self) -> TrialTime {
         let before = self.before.and_then(|setting| usize::try_from(setting).ok());
-        Ran { trial: self.latest.map_or(0, |trial| trial.trial), before }
+        TrialTime { trial: self.latest.map_or(0, |trial| trial.trial), before }
     }
 
     /// A valid trial in a block counts.

@@ -2,7 +2,10 @@
 //! or the time or the user's patience ends. It knows trials and answers, nothing of machines or models.
 use std::collections::BTreeMap;
 
-use powerband_advice::{Ask, End as Answer, Metric as Modelled, Phase, Search, Standing, Told, Who};
+use powerband_advice::{
+    Ask, Candidate, MetricIndex as Modelled, Observation, ProvisionalAnswer, Search, SearchConclusion as Answer,
+    SearchStage,
+};
 use powerband_record::{BlockDone, CloseReason, Event, Finding, Outcome, SearchPhase, SearchPlan, Started, Void};
 use powerband_stats::{Slot, block_order};
 
@@ -18,11 +21,13 @@ mod why;
 use answer::{Values, finding, phase, standing};
 use problem::problem;
 pub use rehearsal::cover;
-pub(crate) use rehearsal::refused_levels;
+pub(crate) use rehearsal::{equal_levels, refused_levels};
 use why::Gain;
 
 /// What the reason begins with why a setting that cannot be turned left.
-pub(crate) const REFUSED: &str = "refused: ";
+pub(crate) fn refused(why: &str) -> String {
+    format!("refused: {why}")
+}
 
 /// Runs a search to its end.
 ///
@@ -53,7 +58,7 @@ struct Searching<'a> {
     /// Complete blocks; a trial outside the blocks of a race or a confirmation is a block of its own.
     blocks: u32,
     /// Where the block under way belongs, if one is.
-    under_way: Option<Phase>,
+    under_way: Option<SearchStage>,
     longest_trial_ns: u64,
     answer: Option<Answer>,
     /// The answer's gain, where several knobs made it, or why that cannot be shared among them.
@@ -65,11 +70,11 @@ struct Searching<'a> {
 impl Course for Searching<'_> {
     fn all(&mut self, trials: &mut Trials<'_>) -> Result<CloseReason, End> {
         for (setting, why) in trials.bench.rehearse_levels(self.plan)? {
-            self.refuse(trials, setting, 0, &why)?;
+            self.leave(trials, setting, 0, &why)?;
         }
         trials.warm_up()?;
         loop {
-            self.heed_time(trials);
+            self.check_budget(trials);
             let who = match self.search.ask() {
                 Ask::Run(who) => who,
                 Ask::End(answer) => {
@@ -87,7 +92,7 @@ impl Course for Searching<'_> {
             }
             let phase = self.search.phase();
             self.under_way = Some(phase);
-            if let Phase::Confirming { candidate, .. } = phase
+            if let SearchStage::Confirming { candidate, .. } = phase
                 && self.candidate.replace(candidate) != Some(candidate)
             {
                 self.in_blocks.clear();
@@ -144,18 +149,18 @@ impl<'a> Searching<'a> {
         }
     }
 
-    /// The setting of who is asked for: the machine as found may be one of the points.
-    fn setting(&self, who: Who) -> u32 {
+    /// The setting of who is asked for: the baseline may be one of the points.
+    fn setting(&self, who: Candidate) -> u32 {
         match who {
-            Who::Start => 0,
-            Who::Point(point) => self.values.setting(point),
+            Candidate::Start => 0,
+            Candidate::Point(point) => self.values.setting(point),
         }
     }
 
     /// Says how many runs fit into the budget by the longest so far. A race is not told: it ends with the time.
-    fn heed_time(&mut self, trials: &Trials<'_>) {
+    fn check_budget(&mut self, trials: &Trials<'_>) {
         let Some(budget_ns) = self.started.budget_ns.filter(|_| trials.valid > 0) else { return };
-        if !matches!(self.search.phase(), Phase::Racing { .. } | Phase::Done) {
+        if !matches!(self.search.phase(), SearchStage::Racing { .. } | SearchStage::Done) {
             let left = budget_ns.saturating_sub(trials.at_ns) / self.longest_trial_ns.max(1);
             self.search.set_runs_left(u32::try_from(left).unwrap_or(u32::MAX));
         }
@@ -165,8 +170,8 @@ impl<'a> Searching<'a> {
         self.started.budget_ns.is_some_and(|budget| trials.at_ns + more * self.longest_trial_ns > budget)
     }
 
-    /// One run, repeated while something beside the load makes it void.
-    fn run(&mut self, trials: &mut Trials<'_>, who: Who) -> Result<(), End> {
+    /// One run, repeated while something next to the load makes it void.
+    fn run(&mut self, trials: &mut Trials<'_>, who: Candidate) -> Result<(), End> {
         let (setting, block) = (self.setting(who), self.blocks + 1);
         let mut last = Void::Stopped;
         for _ in 0..TRIES {
@@ -196,16 +201,20 @@ impl<'a> Searching<'a> {
         }
         let label = &self.started.settings[setting as usize].label;
         self.notes.push(format!("{label} gave nothing valid: {last}"));
-        self.search.tell(who, Told::Failed, trials.took_ns() as f64 / 1e9, 0.0);
+        self.search.tell(who, Observation::Failed, trials.took_ns() as f64 / 1e9, 0.0);
         Ok(())
     }
 
     /// A setting that cannot be turned is not in the search any more, and costs it no trial.
     fn refuse(&mut self, trials: &mut Trials<'_>, setting: u32, block: u32, why: &str) -> Result<(), End> {
+        self.leave(trials, setting, block, &refused(why))
+    }
+
+    fn leave(&mut self, trials: &mut Trials<'_>, setting: u32, block: u32, why: &str) -> Result<(), End> {
         if let Some(point) = (setting as usize).checked_sub(1) {
-            self.search.tell(Who::Point(point), Told::Refused, 0.0, 0.0);
+            self.search.tell(Candidate::Point(point), Observation::Refused, 0.0, 0.0);
         }
-        trials.leave(setting, block, &format!("{REFUSED}{why}"))
+        trials.leave(setting, block, why)
     }
 
     fn take(&mut self, setting: u32, outcome: &Outcome) {
@@ -214,7 +223,10 @@ impl<'a> Searching<'a> {
         for (metric, values) in metrics.iter().zip(values) {
             values.extend(outcome.metrics.get(&metric.name).filter(|value| value.is_finite()));
         }
-        if matches!(self.under_way, Some(Phase::Confirming { .. } | Phase::Racing { .. } | Phase::Done)) {
+        if matches!(
+            self.under_way,
+            Some(SearchStage::Confirming { .. } | SearchStage::Racing { .. } | SearchStage::Done)
+        ) {
             let value = outcome.metrics.get(&self.plan.goal.name).copied().filter(|value| *value > 0.0);
             self.in_blocks.entry(setting).or_default().extend(value);
         }
@@ -239,7 +251,7 @@ impl<'a> Searching<'a> {
         }
         settings.extend([0, winner]);
         let slots: Vec<Slot> = settings.iter().map(|&setting| Slot::first(setting as usize)).collect();
-        self.under_way = Some(Phase::Done);
+        self.under_way = Some(SearchStage::Done);
         let block = self.blocks + 1;
         for slot in block_order(self.started.seed, block, &slots) {
             if !self.run_between(trials, index(slot.setting), block)? {
@@ -249,7 +261,7 @@ impl<'a> Searching<'a> {
         self.complete_block(trials, SearchPhase::Explaining)
     }
 
-    /// One run between the machine as found and the answer; whether it brought something, so that going on makes sense. What
+    /// One run between the baseline and the answer; whether it brought something, so that going on makes sense. What
     /// cannot be turned, or fails, would only do so again.
     fn run_between(&mut self, trials: &mut Trials<'_>, setting: u32, block: u32) -> Result<bool, End> {
         let label = &self.started.settings[setting as usize].label;
@@ -263,7 +275,7 @@ impl<'a> Searching<'a> {
                 }
                 Err(Void::NotTurned { why }) => {
                     self.unshared = Some(format!("{label}, which lies between, cannot be set: {why}"));
-                    trials.leave(setting, block, &format!("{REFUSED}{why}"))?;
+                    trials.leave(setting, block, &refused(&why))?;
                     return Ok(false);
                 }
                 Err(why) => last = why,
@@ -279,7 +291,8 @@ impl<'a> Searching<'a> {
     /// Ends the block when the next run belongs to another one, and says where the search stands.
     fn end_block(&mut self, trials: &mut Trials<'_>) -> Result<(), End> {
         let now = self.search.phase();
-        let goes_on = matches!(now, Phase::Confirming { .. } | Phase::Racing { .. }) && self.under_way == Some(now);
+        let goes_on =
+            matches!(now, SearchStage::Confirming { .. } | SearchStage::Racing { .. }) && self.under_way == Some(now);
         if goes_on && matches!(self.search.ask(), Ask::Run(_)) {
             return Ok(());
         }
@@ -289,7 +302,7 @@ impl<'a> Searching<'a> {
     fn complete_block(&mut self, trials: &mut Trials<'_>, phase: SearchPhase) -> Result<(), End> {
         self.under_way = None;
         self.blocks += 1;
-        let stands: Standing = self.search.standing();
+        let stands: ProvisionalAnswer = self.search.standing();
         let told = standing(&self.values, &stands, phase, self.search.start_mean(Modelled::Goal));
         let (block, at_ns) = (self.blocks, trials.clock());
         let done =

@@ -1,4 +1,4 @@
-//! Metrics that are shown and could not be measured: how often, and why, as notes beside the verdicts.
+//! Metrics that are shown and could not be measured: how often, and why, as notes next to the verdicts.
 use std::collections::BTreeMap;
 
 use powerband_record::Outcome;

@@ -84,7 +84,7 @@ pub(crate) fn values(axis: &Axis, load: &Load) -> Option<Result<Vec<String>, Pla
 }
 
 /// Most steps of a range.
-const MOST_STEPS: f64 = 5_000.0;
+const MAX_STEPS: f64 = 5_000.0;
 
 /// `0.1..0.5:0.1`, `1..8`: the numbers from one to another, with as many decimals as typed.
 fn steps(text: &str) -> Option<Result<Vec<String>, String>> {
@@ -95,7 +95,7 @@ fn steps(text: &str) -> Option<Result<Vec<String>, String>> {
     if by <= 0.0 || to < from {
         return Some(Err(format!("'{text}' has no values; write e.g. 1..8 or 0.1..0.5:0.1")));
     }
-    if (to - from) / by > MOST_STEPS {
+    if (to - from) / by > MAX_STEPS {
         return Some(Err(format!("'{text}' has too many values; take a larger step")));
     }
     let decimals = |text: &str| text.trim().split_once('.').map_or(0, |(_, decimals)| decimals.len());

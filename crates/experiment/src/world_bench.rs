@@ -4,22 +4,26 @@ mod around;
 pub(crate) mod daemon;
 mod running;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
-use powerband_load::{Calibrate, Finishes, Load, MetricSpec, Rig, Source};
+use powerband_load::{Calibrate, Finishes, Load, MetricSpec, RigEnds, Source};
 use powerband_machine::{Hold, User, Wake, World};
-use powerband_meter::{MeterInstance, Mute};
-use powerband_record::{Cool, Event, Fact, Metric, Outcome, PlannedTrial, SearchPlan, Setting, Side, Void};
+use powerband_meter::{MeterInstance, MeterUnavailable};
+use powerband_record::{
+    Cool, Event, Fact, InOrder as _, Metric, Outcome, PlannedTrial, SearchPlan, Setting, Side, Void,
+};
 
 use crate::asked::Values;
 use crate::cooling::Cooling;
+use crate::effect::{Effect, all_alike, repeated};
 use crate::execution::Place;
+use crate::foreign_writers::ForeignWriters;
 use crate::leftovers::Leftovers;
-use crate::metering::{Metering, sides_of};
-use crate::strangers::Strangers;
+use crate::metering::{Metering, side_of};
 use crate::stretches::Stretches;
-use crate::tune::refused_levels;
+use crate::tune::{equal_levels, refused, refused_levels};
 use crate::variants::Variant;
 use crate::{Bench, Fatal, Journal, Resolved};
 
@@ -42,16 +46,18 @@ pub struct WorldBench<'w> {
     around: Around,
     picks: Vec<MetricSpec>,
     narrow: Selection,
-    rig: Rig,
+    rig: RigEnds,
     settle_ns: u64,
     metering: Metering,
     /// Whose meters are read.
     metered: Vec<Side>,
+    /// The machines of the rig, the one that makes the load first.
+    machines: Vec<Side>,
     /// How cool it is to be before each load, and what waiting for that came to.
     cool: Option<Cool>,
     cooling: Cooling,
     /// Who else writes to what is turned.
-    strangers: Strangers,
+    foreign_writers: ForeignWriters,
     user: Option<User>,
     /// The environment of a daemon, which changes the machine while we hold it.
     lent: BTreeMap<String, String>,
@@ -63,7 +69,7 @@ pub struct WorldBench<'w> {
     restored: u32,
     /// How long the longest load has run so far, ns: the silence of one whose length nobody knows.
     longest_ns: u64,
-    /// What was put back and read differently than before the first time it was turned.
+    /// What was restored and read differently than before the first time it was turned.
     differs: Vec<(Side, Restored)>,
     /// What was left alone, a few words each.
     left: BTreeSet<String>,
@@ -91,13 +97,15 @@ impl<'w> WorldBench<'w> {
     /// A bench for one experiment.
     pub fn new(world: &'w mut dyn World, resolved: &Resolved) -> Self {
         let mut address = |side| world.machine(side).map(|machine| machine.identity().address.clone());
-        let rig = Rig { near: address(Side::Near).unwrap_or_default(), far: address(Side::Far) };
+        let rig = RigEnds { near: address(Side::Near).unwrap_or_default(), far: address(Side::Far) };
         let declared = resolved.started.command_meter.as_ref().and_then(|meter| MeterInstance::declared(meter).ok());
         let metering = Metering::find(world, &resolved.started.meters, declared.as_ref()).unwrap_or_default();
         let metering = metering.with_figures(resolved.measured(), resolved.narrow.cpus.as_ref());
         let metering = metering.with_courses(&resolved.started.record);
-        let metered = resolved.measured().flat_map(sides_of).copied().collect();
+        let metered = resolved.measured().filter_map(side_of).flat_map(|side| world.covered(side)).collect();
+        let machines = world.sides();
         WorldBench {
+            machines,
             world,
             settings: resolved.settings.clone(),
             metrics: resolved.started.metrics.clone(),
@@ -112,7 +120,7 @@ impl<'w> WorldBench<'w> {
             metered,
             cool: resolved.started.cool,
             cooling: Cooling::default(),
-            strangers: Strangers::default(),
+            foreign_writers: ForeignWriters::default(),
             user: None,
             lent: BTreeMap::new(),
             seed: resolved.started.seed,
@@ -145,7 +153,7 @@ impl<'w> WorldBench<'w> {
     /// Turns a setting on each side it concerns.
     fn turn(&mut self, setting: usize, in_force: &mut InForce) -> Result<Result<(), KnobError>, Fatal> {
         let setting = self.settings[setting].clone();
-        for side in [Side::Near, Side::Far] {
+        for side in self.world.sides() {
             let part = for_side(&setting, side);
             let Some(machine) = self.world.machine(side) else { continue };
             if part.assignments.is_empty() {
@@ -153,7 +161,7 @@ impl<'w> WorldBench<'w> {
             }
             match apply(machine, &part, Hold::Held, &self.narrow) {
                 Ok(applied) => {
-                    self.strangers.may_touch(side, &applied);
+                    self.foreign_writers.may_touch(side, &applied);
                     in_force.push((side, applied));
                     if self.guard_asked.insert(side)
                         && let Some(why) = machine.unguarded()
@@ -165,7 +173,7 @@ impl<'w> WorldBench<'w> {
                 Err(error) if error.kind() == ErrorKind::CannotRestore => {
                     return Err(Fatal::CannotRestore { what: error.to_string() });
                 }
-                Err(error) => return Ok(Err(error)),
+                Err(error) => return Ok(Err(error.on(side))),
             }
         }
         Ok(Ok(()))
@@ -227,9 +235,7 @@ impl<'w> WorldBench<'w> {
             }
             for reached in &applied.sites {
                 let mut site = reached.record();
-                if *side == Side::Far {
-                    site.knob = format!("far/{}", site.knob);
-                }
+                site.knob = format!("{}{}", side.prefix(), site.knob);
                 journal.record(&Event::Landed { trial: trial.trial, site })?;
             }
         }
@@ -320,14 +326,14 @@ impl<'w> WorldBench<'w> {
 
     /// Whether every knob is still where it was put, and nobody else has written to one.
     fn undisturbed(&mut self, in_force: &InForce) -> Result<(), Void> {
-        for side in [Side::Near, Side::Far] {
+        for side in self.world.sides() {
             let Some(machine) = self.world.machine(side) else { continue };
             let writes = machine.take_writes();
             let applied = in_force.iter().filter(|(at, _)| *at == side).map(|(_, applied)| applied);
             let moved = applied.clone().flat_map(|applied| verify(machine, applied)).next();
             let turned: Vec<&str> =
                 applied.flat_map(|applied| &applied.sites).filter_map(|reached| reached.site.path.as_deref()).collect();
-            if let Some(void) = self.strangers.disturbance(side, machine, moved, &turned, &writes) {
+            if let Some(void) = self.foreign_writers.disturbance(side, machine, moved, &turned, &writes) {
                 return Err(void);
             }
         }
@@ -364,7 +370,7 @@ impl WorldBench<'_> {
         self.world.lost().is_some_and(|(lost, _)| lost == side)
     }
 
-    /// Nothing that went wrong counts beside a machine that was lost.
+    /// Nothing that went wrong counts next to a machine that was lost.
     fn all_here(&self) -> Result<(), Fatal> {
         match self.world.lost() {
             Some((side, why)) => Err(Fatal::Lost { side: side.to_string(), why }),
@@ -389,7 +395,10 @@ impl WorldBench<'_> {
 
 /// That nobody restores what is held if its owner is killed.
 fn without_guardian(side: Side, why: &str) -> String {
-    let whose = if side == Side::Far { "the far machine's powerband" } else { "powerband" };
+    let whose = match side {
+        Side::Near => "powerband".to_owned(),
+        other => format!("the {}'s powerband", other.words()),
+    };
     format!(
         "no guardian process could be started ({why}): had {whose} been killed, its settings would have stayed until the next \
          powerband command"
@@ -416,33 +425,61 @@ impl Bench for WorldBench<'_> {
         }
         let mut in_force = InForce::new();
         let result = self.turned_trial(trial, &mut in_force, journal);
-        self.strangers.let_be(self.world);
+        self.foreign_writers.let_be(self.world);
         // Before anything else is said or decided, the machine is as it was.
         self.put_back(&in_force)?;
         self.all_here()?;
         result
     }
 
-    fn rehearse(&mut self) -> Result<(), Fatal> {
+    fn rehearse(&mut self) -> Result<Vec<(u32, String)>, Fatal> {
+        let (mut effects, mut ignored) = (Vec::new(), None);
         for setting in 0..self.settings.len() {
-            self.rehearsed(setting)??;
+            effects.push(match self.rehearsed(setting)? {
+                Ok(effect) => effect,
+                Err(error) => match Effect::ignored(&error, self.settings[setting].assignments.len()) {
+                    Some(effect) => (effect, ignored.get_or_insert(error)).0,
+                    None => return Err(error.into()),
+                },
+            });
         }
-        self.rehearse_meters()
+        let may = |one: usize, other: usize| self.differ_in_knobs(one, other);
+        let left = repeated(&self.settings, &effects, may).map_err(|why| Fatal::NothingToCompare { why })?;
+        ignored.map_or(Ok(()), Err)?;
+        self.rehearse_meters().map(|()| left)
     }
 
     fn rehearse_levels(&mut self, plan: &SearchPlan) -> Result<Vec<(u32, String)>, Fatal> {
-        let mut first = None;
-        let mut turnable = false;
-        let refused = refused_levels(plan, |setting| {
-            let answer = self.rehearsed(setting as usize)?;
-            turnable |= answer.is_ok();
-            let why = answer.err().map(|error| (error.to_string(), first.get_or_insert(error)).0);
-            Ok::<_, Fatal>(why)
+        let (mut first, mut effects, mut ignored, mut errors) = (None, BTreeMap::new(), Vec::new(), 0);
+        let mut left = refused_levels(plan, |setting| {
+            let error = match self.rehearsed(setting as usize)? {
+                Ok(effect) => {
+                    effects.insert(setting, effect);
+                    return Ok::<_, Fatal>(None);
+                }
+                Err(error) => error,
+            };
+            errors += 1;
+            ignored.extend(Effect::ignored(&error, self.settings[setting as usize].assignments.len()));
+            Ok(Some((refused(&error.to_string()), first.get_or_insert(error)).0))
         })?;
-        match first {
-            Some(error) if !turnable => Err(error.into()),
-            _ => self.rehearse_meters().map(|()| refused),
+        if let Some(error) = first.filter(|_| effects.is_empty()) {
+            let alike = all_alike(&ignored).filter(|_| ignored.len() == errors);
+            return Err(alike.map_or_else(|| error.into(), |why| Fatal::NothingToCompare { why }));
         }
+        let equal = equal_levels(plan, &left, |one, other| {
+            for setting in [one, other] {
+                if let Entry::Vacant(entry) = effects.entry(setting) {
+                    let Ok(effect) = self.rehearsed(setting as usize)? else { return Ok(None) };
+                    entry.insert(effect);
+                }
+            }
+            let (at, may) = (one as usize, self.differ_in_knobs(one as usize, other as usize));
+            Ok::<_, Fatal>(effects[&one].equal(&self.settings[at].label(), &effects[&other]).filter(|_| may))
+        })?;
+        left.extend(equal);
+        left.order_by_key(|(setting, _)| *setting);
+        self.rehearse_meters().map(|()| left)
     }
 
     fn recall(&mut self, event: &Event) {
@@ -460,7 +497,7 @@ impl Bench for WorldBench<'_> {
     fn notes(&self) -> Vec<String> {
         let cooling = self.cool.map_or_else(Vec::new, |cool| self.cooling.notes(&cool));
         let told = self.told.iter().cloned().chain(self.leftovers.note());
-        self.metering.notes().into_iter().chain(self.strangers.notes()).chain(cooling).chain(told).collect()
+        self.metering.notes().into_iter().chain(self.foreign_writers.notes()).chain(cooling).chain(told).collect()
     }
 
     fn facts(&mut self) -> Vec<Fact> {
@@ -479,22 +516,27 @@ impl Bench for WorldBench<'_> {
 
 impl WorldBench<'_> {
     /// Turns a setting and puts it back.
-    fn rehearsed(&mut self, setting: usize) -> Result<Result<(), KnobError>, Fatal> {
+    fn rehearsed(&mut self, setting: usize) -> Result<Result<Effect, KnobError>, Fatal> {
         let mut in_force = InForce::new();
         let turned = self.turn(setting, &mut in_force);
         self.put_back(&in_force)?;
         self.all_here()?;
-        turned
+        Ok(turned?.map(|()| Effect::of(&in_force)))
+    }
+
+    /// Whether two settings differ in nothing but knobs of the machines.
+    fn differ_in_knobs(&self, one: usize, other: usize) -> bool {
+        self.variants[one].changes == self.variants[other].changes
     }
 
     /// Opens every meter and closes it.
     fn rehearse_meters(&mut self) -> Result<(), Fatal> {
         let sessions = self.metering.open(self.world, &self.metered);
-        let mute = sessions.mute();
+        let unavailable = sessions.unavailable();
         sessions.give_up(self.world);
-        mute.map_or(Ok(()), |mute| match mute {
-            Mute::NotHere(why) => Err(Fatal::NoMeter { why }),
-            Mute::Silent(why) => Err(Fatal::Meter { why }),
+        unavailable.map_or(Ok(()), |unavailable| match unavailable {
+            MeterUnavailable::NotHere(why) => Err(Fatal::NoMeter { why }),
+            MeterUnavailable::Silent(why) => Err(Fatal::Meter { why }),
         })
     }
 
@@ -507,7 +549,7 @@ impl WorldBench<'_> {
         if let Err(error) = self.turn(trial.setting as usize, in_force)? {
             return Ok(Err(Void::NotTurned { why: error.to_string() }));
         }
-        self.strangers.watch(self.world);
+        self.foreign_writers.watch(self.world);
         let daemon = match self.start_daemon(trial.setting, in_force)? {
             Ok(daemon) => daemon,
             Err(void) => return Ok(Err(void)),

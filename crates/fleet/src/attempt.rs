@@ -2,11 +2,15 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use powerband_record::{CloseReason, Event, ExperimentHeader, Finding};
 use serde::Serialize;
 
 use crate::FleetError;
+
+/// How often a task shows that it lives, however long a trial takes.
+pub const PULSE: Duration = Duration::from_secs(5);
 
 /// The file of an attempt, to be written by the one that made it: a header, then its events, a line each.
 #[derive(Debug)]
@@ -17,7 +21,7 @@ pub struct AttemptFile {
 }
 
 impl AttemptFile {
-    /// Makes the file of the next attempt of a node. Whoever makes it has it for itself: it is made only where there is none.
+    /// Makes the file of the next attempt of a node. The one who makes it has it alone: it is made only where there is none.
     ///
     /// # Errors
     /// [`FleetError::File`].
@@ -60,11 +64,35 @@ impl AttemptFile {
         self.line(&line, sync)
     }
 
+    /// Shows that its task lives: the time of the file changes. Where that cannot be shown, the task counts as silent.
+    pub fn touch(&self) {
+        touch(&self.file);
+    }
+
+    /// Shows that from now on until this process ends.
+    ///
+    /// # Errors
+    /// [`FleetError::File`]: no more files can be opened.
+    pub fn pulse(&self) -> Result<(), FleetError> {
+        let file = self.file.try_clone().map_err(|error| FleetError::file("open", &self.path, &error))?;
+        std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(PULSE);
+                touch(&file);
+            }
+        });
+        Ok(())
+    }
+
     /// Leaves word why the attempt came to nothing, where there is still space for it.
     pub fn failed(&self, why: &str) {
         // Where even this cannot be written, the launcher knows that the task failed.
         drop(std::fs::write(self.path.with_extension("failed"), format!("{}\n", why.replace('\n', "; "))));
     }
+}
+
+fn touch(file: &File) {
+    drop(file.set_modified(SystemTime::now()));
 }
 
 /// An attempt as far as its file goes.
@@ -80,13 +108,15 @@ pub struct Attempt {
     pub failed: Option<String>,
     /// A line that is none of ours; what comes behind it is not read.
     pub damaged: Option<usize>,
+    /// When its task was last heard of, by the clock of the one that keeps the file.
+    pub touched: Option<SystemTime>,
 }
 
 impl Attempt {
     /// Reads a file's text. A last line without its end was being written.
     #[must_use]
     pub fn parse(number: u32, text: &str, failed: Option<String>) -> Attempt {
-        let mut attempt = Attempt { number, header: None, events: Vec::new(), failed, damaged: None };
+        let mut attempt = Attempt { number, header: None, events: Vec::new(), failed, damaged: None, touched: None };
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for (line, text) in (1..).zip(whole.lines()) {
             let read = match attempt.header {
@@ -120,10 +150,7 @@ impl Attempt {
     /// Whether it ran to its end: all of its blocks, or all of its time.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        let to_the_end = |finding: &Finding| {
-            matches!(finding.reason, CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget)
-        };
-        self.finding().is_some_and(to_the_end)
+        self.finding().is_some_and(|finding| finding.reason.is_complete())
     }
 
     /// Whether it says that everything was restored.

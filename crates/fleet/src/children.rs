@@ -11,6 +11,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use powerband_record::IntoOrdered as _;
+use rustix::process::{Pid, Signal, kill_process_group};
+
 use crate::slurm::quoted;
 use crate::{AttemptFile, Fleet, FleetError, Folder, Launcher, Seen, Task};
 
@@ -44,6 +47,12 @@ impl Children {
     pub fn new(command: &str) -> Children {
         Children { command: command.to_owned(), ..Children::default() }
     }
+}
+
+/// Ends a command with all that it has started.
+fn end(child: &Child) {
+    // It may have ended meanwhile.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 /// The words that start a task on a node, for a shell.
@@ -86,7 +95,7 @@ impl Launcher for Children {
         for position in positions {
             let Some(running) = self.running.get_mut(&position) else { continue };
             if running.cancelled.is_some_and(|since| since.elapsed() >= RESTORING) {
-                drop(running.child.kill());
+                end(&running.child);
             }
             let Ok(Some(status)) = running.child.try_wait() else { continue };
             // All it printed is in the file by then; what holds its output open after its end is waited for in vain.
@@ -102,7 +111,7 @@ impl Launcher for Children {
         }
         let running = self.running.keys().map(|at| (*at, Seen::Running));
         let ended = self.ended.iter().map(|(at, why)| (*at, Seen::Ended(why.clone())));
-        Ok(running.chain(ended).collect())
+        Ok(running.chain(ended).into_map())
     }
 
     fn cancel(&mut self, _: &Fleet, positions: &[u32]) -> Result<(), FleetError> {
@@ -113,18 +122,22 @@ impl Launcher for Children {
         Ok(())
     }
 
+    fn has_begun_what_runs(&self) -> bool {
+        false
+    }
+
     fn period_ms(&self) -> u64 {
         PERIOD_MS
     }
 }
 
-/// Appends what a task prints to its file; why that failed. Lines that are not of ours, such as a greeting, are passed over.
+/// Appends what a task prints to its file; why that failed. Lines that are not of ours, such as a greeting, show that it lives.
 fn keep(output: impl std::io::Read, file: &mut AttemptFile) -> Option<String> {
     for line in BufReader::new(output).lines() {
         let Ok(line) = line else { break };
-        if line.starts_with('{')
-            && let Err(error) = file.line(&line, line.contains("\"block_done\""))
-        {
+        if !line.starts_with('{') {
+            file.touch();
+        } else if let Err(error) = file.line(&line, line.contains("\"block_done\"")) {
             let why = error.to_string();
             file.failed(&why);
             // What it prints now is not kept; its next line meets a closed pipe, and it restores and ends.
@@ -137,6 +150,21 @@ fn keep(output: impl std::io::Read, file: &mut AttemptFile) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_ends_with_what_it_has_started() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "sleep 1000 & echo started; wait"]).process_group(0).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "started");
+        let (tell, ended) = channel();
+        std::thread::spawn(move || tell.send(lines.next().is_none()));
+        end(&child);
+        child.wait().unwrap();
+        // What it started would hold the output open.
+        assert!(ended.recv_timeout(Duration::from_secs(60)).unwrap());
+    }
 
     #[test]
     fn the_command_runs_a_command_on_a_node() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     Attempt, Attempts, Ended, Fleet, FleetError, Folder, Launcher, NodeStanding, Reader, Seen, State, Stops, best,
-    standings,
+    patience::Patience, standings,
 };
 
 /// How long tasks may take to restore once they were asked to end, before they count as not confirmed.
@@ -60,7 +60,8 @@ pub struct Conduct<'a> {
     pub listener: &'a mut dyn Listener,
     /// Whether to stop.
     pub stops: Stops,
-    /// How long a task may wait for a node that is not there, before the node is given up.
+    /// How long nothing may be heard of a task that is said to run, or whose node is said to be away, before the node is given up;
+    /// and how long one may run on after everything is decided.
     pub give_up: Duration,
 }
 
@@ -80,16 +81,7 @@ pub enum End {
 /// # Errors
 /// [`FleetError`]: no task can be started, or the launcher or the folder is gone. Tasks that run then run on.
 pub fn conduct(with: Conduct<'_>) -> Result<End, FleetError> {
-    Conducting {
-        with,
-        reader: Reader::default(),
-        started: BTreeSet::new(),
-        finished: 0,
-        looked: 0,
-        lost: BTreeSet::new(),
-        stuck: BTreeMap::new(),
-    }
-    .run()
+    Conducting::new(with, 0).run()
 }
 
 struct Conducting<'a> {
@@ -103,11 +95,17 @@ struct Conducting<'a> {
     looked: u32,
     /// Nodes that were reported as lost.
     lost: BTreeSet<u32>,
-    /// Since when a task waits for a node that is not there.
-    stuck: BTreeMap<u32, Instant>,
+    /// Whose node is to be given up.
+    patience: Patience,
 }
 
-impl Conducting<'_> {
+impl<'a> Conducting<'a> {
+    fn new(with: Conduct<'a>, looked: u32) -> Conducting<'a> {
+        let patience = Patience::new(with.give_up, with.launcher.has_begun_what_runs());
+        let (reader, started, lost) = (Reader::default(), BTreeSet::new(), BTreeSet::new());
+        Conducting { with, reader, started, finished: 0, looked, lost, patience }
+    }
+
     fn run(mut self) -> Result<End, FleetError> {
         let mut answered = Instant::now();
         let mut first = true;
@@ -127,11 +125,11 @@ impl Conducting<'_> {
             };
             answered = Instant::now();
             if first {
-                self.started.extend(seen.iter().filter(|(_, seen)| seen.is_live()).map(|(at, _)| *at));
+                self.take_on(&seen)?;
                 first = false;
             }
             let attempts = self.reader.read(self.with.folder, self.with.fleet)?;
-            self.give_up_on(&seen)?;
+            self.give_up(&seen, &attempts)?;
             let nodes = standings(self.with.fleet, self.with.folder, &attempts, &seen);
             let nodes = self.as_started(nodes);
             self.with.listener.standing(&nodes);
@@ -149,6 +147,14 @@ impl Conducting<'_> {
                 self.pause();
             }
         }
+    }
+
+    /// Waits for the tasks that still live when we come, also where their nodes were given up.
+    fn take_on(&mut self, seen: &BTreeMap<u32, Seen>) -> Result<(), FleetError> {
+        self.started.extend(seen.iter().filter(|(_, seen)| seen.is_live()).map(|(at, _)| *at));
+        let starts = self.with.folder.starts();
+        let given_up = self.started.iter().filter(|at| starts.get(at).is_some_and(|start| start.given_up));
+        given_up.into_iter().try_for_each(|at| self.with.folder.note_start(*at, None))
     }
 
     /// A node that was lost before we came is not started yet.
@@ -202,9 +208,11 @@ impl Conducting<'_> {
         }
     }
 
-    /// Everything is decided: what waits is cancelled, what runs may end.
+    /// Everything is decided: what waits is cancelled. What runs may end, but not for ever: the verdict does not need it, and a
+    /// launcher may not have noticed that it is dead.
     fn leave_rest(mut self, at: u32) -> Result<End, FleetError> {
         self.with.folder.end(&Ended { reason: "decided".into(), nodes: at })?;
+        let until = Instant::now() + self.with.give_up;
         loop {
             if self.with.stops.asked() || self.with.folder.is_to_cancel() {
                 return self.cancel().map(|end| match end {
@@ -221,8 +229,17 @@ impl Conducting<'_> {
             let attempts = self.reader.read(self.with.folder, self.with.fleet)?;
             let nodes = standings(self.with.fleet, self.with.folder, &attempts, &seen);
             self.with.listener.standing(&nodes);
-            if nodes.iter().all(|node| node.state != State::Running) {
+            let running: Vec<&NodeStanding> = nodes.iter().filter(|node| node.state == State::Running).collect();
+            if running.is_empty() {
                 self.end_jobs()?;
+                return Ok(End::Decided(at));
+            }
+            if Instant::now() >= until {
+                for node in &running {
+                    self.with.listener.note(&format!("{} still runs and is not needed; it is cancelled", node.node));
+                }
+                let positions: Vec<u32> = running.iter().map(|node| node.position).collect();
+                self.with.launcher.cancel(self.with.fleet, &positions)?;
                 return Ok(End::Decided(at));
             }
             self.pause();
@@ -250,21 +267,17 @@ impl Conducting<'_> {
         if done.is_empty() { Ok(()) } else { self.with.launcher.cancel(self.with.fleet, &done) }
     }
 
-    /// Gives up what has waited too long for a node that is not there. This is blind to what was measured.
-    fn give_up_on(&mut self, seen: &BTreeMap<u32, Seen>) -> Result<(), FleetError> {
-        let now = Instant::now();
-        self.stuck.retain(|at, _| matches!(seen.get(at), Some(Seen::Waiting { stuck: true, .. })));
-        let mut gone = Vec::new();
-        for (at, seen) in seen {
-            if let Seen::Waiting { stuck: true, why } = seen {
-                let since = *self.stuck.entry(*at).or_insert(now);
-                if now - since >= self.with.give_up {
-                    self.with.folder.note_start(*at, Some(format!("its node is not there: {why}")))?;
-                    gone.push(*at);
-                }
-            }
+    /// Gives up nodes of which nothing more can be expected, and asks their tasks to end.
+    fn give_up(&mut self, seen: &BTreeMap<u32, Seen>, attempts: &Attempts) -> Result<(), FleetError> {
+        let gone = self.patience.exhausted(seen, attempts);
+        for (at, why) in &gone {
+            let name = self.with.fleet.node(*at).map(|node| node.name.as_str()).unwrap_or_default();
+            self.with.listener.note(&format!("{name} is lost: {why}"));
+            self.with.folder.note_given_up(*at, why.clone())?;
+            self.lost.insert(*at);
         }
-        if gone.is_empty() { Ok(()) } else { self.with.launcher.cancel(self.with.fleet, &gone) }
+        let positions: Vec<u32> = gone.iter().map(|(at, _)| *at).collect();
+        if gone.is_empty() { Ok(()) } else { self.with.launcher.cancel(self.with.fleet, &positions) }
     }
 
     /// Every result is there: what the launcher still has is on its way out, or is the job of a dead node, to run again later.
@@ -272,7 +285,8 @@ impl Conducting<'_> {
         let until = Instant::now() + GOING;
         loop {
             let seen = self.with.launcher.look(self.with.fleet)?;
-            let live: Vec<u32> = seen.iter().filter(|(_, seen)| seen.is_live()).map(|(at, _)| *at).collect();
+            let live = seen.iter().filter(|(at, seen)| seen.is_live() && !self.patience.has_ended(**at));
+            let live: Vec<u32> = live.map(|(at, _)| *at).collect();
             if live.is_empty() || self.with.stops.asked() {
                 return Ok(());
             }
@@ -339,15 +353,7 @@ pub fn cancel(
     }
     let with = Conduct { fleet, folder, launcher, judge: &mut Nobody, listener, stops, give_up: RESTORING };
     let looked = folder.ended().map_or(0, |ended| ended.nodes);
-    let mut all = Conducting {
-        with,
-        reader: Reader::default(),
-        started: BTreeSet::new(),
-        finished: 0,
-        looked,
-        lost: BTreeSet::new(),
-        stuck: BTreeMap::new(),
-    };
+    let mut all = Conducting::new(with, looked);
     match all.cancel()? {
         End::Cancelled(unsure) => Ok(unsure),
         _ => Ok(Vec::new()),

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use powerband_record::Owner;
+use powerband_record::{IntoOrdered as _, Owner};
 use serde::{Deserialize, Serialize};
 
 use crate::fleet::VERSION;
@@ -28,11 +28,14 @@ pub struct Folder {
 
 /// A task that was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Start {
+pub struct Start {
     position: u32,
     /// Why it could not be, or why it came to nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    refused: Option<String>,
+    pub refused: Option<String>,
+    /// Its node was given up: whatever its launcher says of it, nothing is waited for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub given_up: bool,
 }
 
 /// How a fleet ended.
@@ -55,7 +58,7 @@ impl Folder {
     /// Makes the folder of a fleet, at `path` or in `home` by the fleet's key; `home` always knows where it is.
     ///
     /// # Errors
-    /// [`FleetError::File`]; a folder that has something in it is refused.
+    /// [`FleetError::File`]; [`FleetError::NoFleet`] for a folder that has something in it.
     pub fn make(home: &Path, path: Option<&Path>, fleet: &Fleet) -> Result<Folder, FleetError> {
         let known = home.join(fleet.short());
         let path = path.map_or_else(|| known.clone(), Path::to_owned);
@@ -63,7 +66,9 @@ impl Folder {
         let made = builder.recursive(true).mode(0o700).create(&path).and_then(|()| fs::canonicalize(&path));
         let path = made.map_err(|error| FleetError::file("make", &path, &error))?;
         if fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(FleetError::file("make a fleet in", &path, &"the folder is not empty"));
+            let sentence =
+                format!("the folder {} is not empty; name one that is, or that is not there yet", path.display());
+            return Err(FleetError::NoFleet(sentence));
         }
         if !known.exists() {
             let linked = builder.create(home).and_then(|()| symlink(&path, &known));
@@ -149,23 +154,35 @@ impl Folder {
     /// # Errors
     /// [`FleetError::File`].
     pub fn note_start(&self, position: u32, refused: Option<String>) -> Result<(), FleetError> {
+        self.note(&Start { position, refused, given_up: false })
+    }
+
+    /// Notes that a node is given up, and why.
+    ///
+    /// # Errors
+    /// [`FleetError::File`].
+    pub fn note_given_up(&self, position: u32, why: String) -> Result<(), FleetError> {
+        self.note(&Start { position, refused: Some(why), given_up: true })
+    }
+
+    fn note(&self, start: &Start) -> Result<(), FleetError> {
         let path = self.path.join(STARTED);
-        let line = serde_json::to_string(&Start { position, refused });
+        let line = serde_json::to_string(start);
         let line = line.map_err(|error| FleetError::file("write", &path, &error))? + "\n";
         let file = OpenOptions::new().append(true).create(true).open(&path);
         file.and_then(|mut file| file.write_all(line.as_bytes()))
             .map_err(|error| FleetError::file("write", &path, &error))
     }
 
-    /// The positions whose task was started, each with the reason if it could not be.
+    /// What was last noted of the positions whose task was started.
     #[must_use]
-    pub fn starts(&self) -> BTreeMap<u32, Option<String>> {
+    pub fn starts(&self) -> BTreeMap<u32, Start> {
         let text = fs::read_to_string(self.path.join(STARTED)).unwrap_or_default();
         let starts = text.lines().filter_map(|line| serde_json::from_str::<Start>(line).ok());
-        starts.map(|start| (start.position, start.refused)).collect()
+        starts.map(|start| (start.position, start)).collect()
     }
 
-    /// Asks whoever conducts it to cancel it.
+    /// Asks the process that conducts it to cancel it.
     ///
     /// # Errors
     /// [`FleetError::File`].
@@ -247,7 +264,7 @@ impl Reader {
     /// [`FleetError::File`] for a folder or a file that cannot be read.
     pub fn read(&mut self, folder: &Folder, fleet: &Fleet) -> Result<Attempts, FleetError> {
         let positions: BTreeMap<&str, u32> =
-            (0..).zip(&fleet.nodes).map(|(at, node)| (node.name.as_str(), at)).collect();
+            (0..).zip(&fleet.nodes).map(|(at, node)| (node.name.as_str(), at)).into_map();
         let path = folder.path();
         let entries = fs::read_dir(path).map_err(|error| FleetError::file("read", path, &error))?;
         let mut attempts = Attempts::new();
@@ -266,16 +283,18 @@ impl Reader {
         let unreadable = |error: std::io::Error| FleetError::file("read", path, &error);
         // Opened before its length is asked for: only then does a network file system ask its server.
         let mut file = File::open(path).map_err(unreadable)?;
-        let length = file.metadata().map_err(unreadable)?.len();
+        let metadata = file.metadata().map_err(unreadable)?;
+        let (length, touched) = (metadata.len(), metadata.modified().ok());
         let failed = fs::read_to_string(path.with_extension("failed")).ok().map(|text| text.trim().to_owned());
         // On a full disk it is there and empty.
         let failed = failed.filter(|why| !why.is_empty());
         match self.seen.get(path) {
-            Some((before, attempt)) if *before == length => Ok(Attempt { failed, ..attempt.clone() }),
+            Some((before, attempt)) if *before == length => Ok(Attempt { failed, touched, ..attempt.clone() }),
             _ => {
                 let mut bytes = Vec::new();
                 file.read_to_end(&mut bytes).map_err(unreadable)?;
-                let attempt = Attempt::parse(number, &String::from_utf8_lossy(&bytes), failed);
+                let parsed = Attempt::parse(number, &String::from_utf8_lossy(&bytes), failed);
+                let attempt = Attempt { touched, ..parsed };
                 let read = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
                 self.seen.insert(path.to_owned(), (read, attempt.clone()));
                 Ok(attempt)

@@ -47,6 +47,11 @@ pub trait Launcher {
     /// [`FleetError`] when they cannot be asked.
     fn cancel(&mut self, fleet: &Fleet, positions: &[u32]) -> Result<(), FleetError>;
 
+    /// Whether a task that it says runs has begun; a command that it runs may itself wait for the node.
+    fn has_begun_what_runs(&self) -> bool {
+        true
+    }
+
     /// How long to wait between looks, ms.
     fn period_ms(&self) -> u64;
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{FleetError, Node};
 
 /// More nodes than this are a slip of the fingers.
-const MOST: usize = 100_000;
+const MAX: usize = 100_000;
 
 /// The nodes of a list, in its order.
 ///
@@ -22,9 +22,10 @@ pub fn parse_nodes(text: &str) -> Result<Vec<String>, FleetError> {
 /// The nodes of a file: a name or a list a line, `#` begins a comment.
 ///
 /// # Errors
-/// [`FleetError::File`], and as [`parse_nodes`].
+/// As [`parse_nodes`], and for a file that cannot be read.
 pub fn read_nodes(path: &Path) -> Result<Vec<String>, FleetError> {
-    let text = std::fs::read_to_string(path).map_err(|error| FleetError::file("read", path, &error))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read {}: {error}", path.display())))?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let mut nodes = Vec::new();
     for word in lines.flat_map(str::split_whitespace) {
@@ -72,7 +73,7 @@ fn split(text: &str) -> Result<Vec<&str>, FleetError> {
     Ok(parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect())
 }
 
-/// Adds what a part with at most one pair of brackets stands for.
+/// Adds what a part with at most one pair of brackets means.
 fn expand(part: &str, nodes: &mut Vec<String>) -> Result<(), FleetError> {
     let Some((before, rest)) = part.split_once('[') else { return add(part.to_owned(), nodes) };
     let (inside, after) = rest.split_once(']').unwrap_or((rest, ""));
@@ -85,7 +86,7 @@ fn expand(part: &str, nodes: &mut Vec<String>) -> Result<(), FleetError> {
             text.parse::<usize>().map_err(|_| wrong(format!("'{range}' in '{part}' is no range; write e.g. n[1-16]")))
         };
         let (first, last) = (number(low)?, number(high)?);
-        if first > last || last - first >= MOST {
+        if first > last || last - first >= MAX {
             return Err(wrong(format!("'{range}' in '{part}' is no range; write e.g. n[1-16]")));
         }
         // A zero in front says how wide numbers are.
@@ -103,8 +104,8 @@ fn add(name: String, nodes: &mut Vec<String>) -> Result<(), FleetError> {
     if name.is_empty() || !name.chars().all(plain) || name.starts_with(['-', '.']) {
         return Err(wrong(format!("'{name}' is no name of a node; use letters, digits and any of . _ - : @")));
     }
-    if nodes.len() >= MOST {
-        return Err(wrong(format!("a fleet has at most {MOST} nodes")));
+    if nodes.len() >= MAX {
+        return Err(wrong(format!("a fleet has at most {MAX} nodes")));
     }
     nodes.push(name);
     Ok(())

@@ -3,7 +3,7 @@ use powerband_stats::{Draws, Purpose};
 
 use crate::Node;
 
-/// Tells the draws of a fleet from those of an experiment with the same seed.
+/// Distinguishes the draws of a fleet from those of an experiment with the same seed.
 const FLEET: u64 = 0x66_6c65_6574;
 
 /// The nodes in an order drawn from the seed. It depends on which nodes they are, not on how they were listed.

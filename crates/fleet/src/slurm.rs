@@ -37,11 +37,11 @@ impl Slurm {
     pub fn nodes(&self, most: usize) -> Result<Vec<String>, FleetError> {
         let mut words = vec!["--noheader", "--Node", "--format=%N %T %P", "--responding"];
         words.extend(self.partition.iter().flat_map(|name| ["--partition", name.as_str()]));
-        let told = ask("sinfo", &words, None)?;
+        let printed = ask("sinfo", &words, None)?;
         let mut nodes: Vec<String> = Vec::new();
         // The default partition has an asterisk behind its name.
-        let by_default = self.partition.is_none() && told.lines().any(|line| line.trim_end().ends_with('*'));
-        for line in told.lines().filter(|line| !by_default || line.trim_end().ends_with('*')) {
+        let by_default = self.partition.is_none() && printed.lines().any(|line| line.trim_end().ends_with('*'));
+        for line in printed.lines().filter(|line| !by_default || line.trim_end().ends_with('*')) {
             let mut words = line.split_whitespace();
             let (Some(name), Some(state)) = (words.next(), words.next()) else { continue };
             let usable =
@@ -54,8 +54,8 @@ impl Slurm {
     }
 
     fn jobs(&self, fleet: &Fleet) -> Result<Vec<Job>, FleetError> {
-        let told = ask("squeue", &["--noheader", "--all", "--me", "--states=all", "--format=%i|%j|%T|%r"], None)?;
-        Ok(jobs(&told, &prefix(fleet)))
+        let printed = ask("squeue", &["--noheader", "--all", "--me", "--states=all", "--format=%i|%j|%T|%r"], None)?;
+        Ok(jobs(&printed, &prefix(fleet)))
     }
 }
 
@@ -65,14 +65,14 @@ fn prefix(fleet: &Fleet) -> String {
 }
 
 /// The jobs of a fleet in what squeue prints.
-fn jobs(told: &str, prefix: &str) -> Vec<Job> {
+fn jobs(printed: &str, prefix: &str) -> Vec<Job> {
     let job = |line: &str| {
         let mut parts = line.split('|');
         let (id, name, state) = (parts.next()?, parts.next()?, parts.next()?);
         let position = name.strip_prefix(prefix)?.parse().ok()?;
         Some(Job { id: id.to_owned(), position, seen: seen(id, state, parts.next().unwrap_or_default()) })
     };
-    told.lines().filter_map(job).collect()
+    printed.lines().filter_map(job).collect()
 }
 
 fn seen(id: &str, state: &str, reason: &str) -> Seen {
@@ -183,10 +183,10 @@ mod tests {
 
     #[test]
     fn jobs_of_this_fleet_are_found_by_their_names() {
-        let told = "12|powerband-abc-0|RUNNING|None\n13|powerband-abc-1|PENDING|ReqNodeNotAvail, UnavailableNodes:n2\n\
+        let printed = "12|powerband-abc-0|RUNNING|None\n13|powerband-abc-1|PENDING|ReqNodeNotAvail, UnavailableNodes:n2\n\
                     14|powerband-abc-2|FAILED|NonZeroExitCode\n15|powerband-xyz-0|RUNNING|None\n16|other|RUNNING|None\n\
                     17|powerband-abc-3|COMPLETED|None\n18|powerband-abc-4|PENDING|Resources\n";
-        let jobs = jobs(told, "powerband-abc-");
+        let jobs = jobs(printed, "powerband-abc-");
         let seen: Vec<(u32, &Seen)> = jobs.iter().map(|job| (job.position, &job.seen)).collect();
         let waiting = |why: &str, stuck| Seen::Waiting { why: why.into(), stuck };
         assert_eq!(

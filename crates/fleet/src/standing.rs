@@ -103,7 +103,7 @@ pub fn standings(fleet: &Fleet, folder: &Folder, attempts: &Attempts, seen: &BTr
 fn state_of(
     attempts: &[crate::Attempt],
     seen: Option<&Seen>,
-    start: Option<&Option<String>>,
+    start: Option<&crate::Start>,
     over: bool,
 ) -> (State, Option<String>) {
     if best(attempts).is_some_and(crate::Attempt::is_complete) {
@@ -111,6 +111,7 @@ fn state_of(
     }
     let why = attempts.iter().rev().find_map(crate::Attempt::why_incomplete);
     match (seen, start) {
+        (_, Some(start)) if start.given_up => (State::Lost, start.refused.clone()),
         (Some(Seen::Running), _) => (State::Running, None),
         (Some(Seen::Waiting { why, .. }), _) => {
             let reason = Some(why.clone()).filter(|why| !why.is_empty() && why != "None");
@@ -119,8 +120,8 @@ fn state_of(
         (Some(Seen::Ended(ended)), _) if !attempts.is_empty() || ended.is_some() => {
             (State::Lost, Some(why.or_else(|| ended.clone()).unwrap_or_else(without_a_word)))
         }
-        (_, Some(Some(refused))) if attempts.is_empty() => (State::Lost, Some(refused.clone())),
-        (_, Some(noted)) => (State::Lost, Some(why.or_else(|| noted.clone()).unwrap_or_else(without_a_word))),
+        (_, Some(start)) if attempts.is_empty() && start.refused.is_some() => (State::Lost, start.refused.clone()),
+        (_, Some(start)) => (State::Lost, Some(why.or_else(|| start.refused.clone()).unwrap_or_else(without_a_word))),
         (_, None) if !attempts.is_empty() => (State::Lost, Some(why.unwrap_or_else(without_a_word))),
         (_, None) => (if over { State::NotNeeded } else { State::NotStarted }, None),
     }

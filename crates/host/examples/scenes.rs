@@ -141,7 +141,7 @@ fn fill_and_turn(folder: &Path, knob: &str) {
         _ => {
             near.act(&turn("1\n")).expect("room for the first");
             fill(folder);
-            // What was turned before the disk was full can be taken back.
+            // What was turned before the disk was full can be undone.
             let entry = near.open_entries()[0].id;
             println!("undone {:?}", near.undo(entry, false));
         }
@@ -169,7 +169,7 @@ fn group_turn(name: &str) -> Turn {
     }
 }
 
-/// As whoever runs this: what making a group says.
+/// As anyone who runs this: what making a group says.
 fn make_group(folder: &Path, name: &str) {
     let mut world = world(folder);
     let acted = world.machine(Side::Near).expect("near").act(&group_turn(name)).expect("a ledger");

@@ -3,7 +3,6 @@
 mod listener;
 mod peer;
 mod trusted;
-mod way;
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -18,26 +17,18 @@ use powerband_record::ErrorClass;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::local::LocalMachine;
-use crate::member::{Member, News};
-use crate::remote::{RemoteError, RemoteMachine};
+use crate::member::{Member, MemberEvent};
+use crate::remote::{RemoteError, RemoteMachine, THEIRS, is_theirs};
+use crate::way::Way;
 
 pub use self::listener::{Listener, ListenerError};
 pub use self::peer::{Peer, PeerRefused};
 pub use self::trusted::{TrustError, trusted_place, trusted_text};
-pub(crate) use self::way::Way;
 
 /// Where the service listens.
 pub const SERVICE_SOCKET: &str = "/run/powerband/service.sock";
 /// Names another socket, or `off`.
 const VARIABLE: &str = "POWERBAND_SERVICE";
-/// Entries of a service's ledger have numbers from here on in ours.
-const THEIRS: u64 = 1 << 48;
-
-/// Whether an entry is one of a service's ledger.
-pub(crate) fn is_theirs(entry: EntryId) -> bool {
-    entry.0 >= THEIRS
-}
-
 /// How long it may take to answer, ns.
 const ANSWER_NS: u64 = 20_000_000_000;
 
@@ -288,7 +279,7 @@ impl Member for AccessMachine {
         }
     }
 
-    fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
+    fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<MemberEvent>) {
         let mut fds = Vec::new();
         Member::watch(&self.local, &mut fds);
         let (local, service) = ready.split_at(fds.len().min(ready.len()));

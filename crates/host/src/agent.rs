@@ -20,7 +20,7 @@ const FIRST_WORD_NS: u64 = 30_000_000_000;
 /// At most this much of each output stream of a load is kept where the job has no limit, bytes.
 const OUTPUT_BYTES: usize = 1 << 20;
 /// The longest lease anybody may ask for, ns: a day.
-const LONGEST_LEASE_NS: u64 = 86_400_000_000_000;
+const MAX_LEASE_NS: u64 = 86_400_000_000_000;
 
 /// Why an agent could not begin.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -211,8 +211,10 @@ impl Agent {
                 return Err(nonsense("a call that turns, by somebody who said to be looking"));
             }
             let answer = match call {
+                // Its owner lets go, where that does not end our input.
+                Call::Lease(0) => return Err(Silence::Ended),
                 Call::Lease(for_ns) => {
-                    *lease_ns = for_ns.min(LONGEST_LEASE_NS);
+                    *lease_ns = for_ns.min(MAX_LEASE_NS);
                     Value::Null
                 }
                 call => match world.machine(Side::Near) {

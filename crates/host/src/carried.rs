@@ -2,7 +2,10 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::AgentError;
+use powerband_record::ErrorClass;
+
+use crate::remote::RemoteError;
+use crate::{AgentError, io_errno};
 
 /// How long this program's file stays on the machine it was copied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +24,14 @@ impl Carried {
     pub fn settle(self) -> Result<(), AgentError> {
         let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
         match self {
-            Carried::Once => remove_with_folder(&program),
-            Carried::Kept => return check(&program),
+            Carried::Once => {
+                // Under the name that it was copied with; one that was started by hand has another.
+                let checked = check(&program);
+                remove_with_folder(&program);
+                checked
+            }
+            Carried::Kept => check(&program),
         }
-        Ok(())
     }
 }
 
@@ -77,6 +84,8 @@ pub(crate) fn program_for(arch: &str) -> Result<Vec<u8>, NoProgram> {
 }
 
 fn agent_near(folder: &Path, arch: &str) -> Option<Vec<u8>> {
+    // A 64-bit kernel's name for its 32-bit programs.
+    let arch = if arch == "armv8l" { "armv7l" } else { arch };
     let names = [format!("powerband-agent-{arch}"), "powerband-agent".to_owned()];
     // The name without an architecture is that of this program's own.
     let names = if arch == std::env::consts::ARCH { &names[..] } else { &names[..1] };
@@ -85,6 +94,25 @@ fn agent_near(folder: &Path, arch: &str) -> Option<Vec<u8>> {
         .iter()
         .flat_map(|folder| names.iter().map(|name| folder.join(name)))
         .find_map(|path| std::fs::read(path).ok())
+}
+
+impl NoProgram {
+    /// As a sentence on the machine of this name and architecture.
+    pub(crate) fn error(self, name: &str, arch: &str) -> RemoteError {
+        let (class, why) = match self {
+            NoProgram::OtherArchitecture => {
+                let ours = std::env::consts::ARCH;
+                let why = format!(
+                    "it is {arch} and this powerband is built for {ours}; put powerband-agent-{arch}, an agent built for {arch}, next to this program"
+                );
+                (ErrorClass::Unsupported, why)
+            }
+            NoProgram::Unreadable(error) => {
+                (ErrorClass::Aborted, format!("cannot read our own program: {}", io_errno(&error)))
+            }
+        };
+        RemoteError::Refused { name: name.into(), class, why }
+    }
 }
 
 /// Why there is nothing to copy.

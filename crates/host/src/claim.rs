@@ -1,7 +1,7 @@
 //! Claims: names that one process of this machine has at a time, independent of any file.
 //!
 //! A claim is a listening socket in the kernel's abstract namespace (unix(7)): deleting a folder does not free it, the
-//! kernel frees it when its process ends in any way, and whoever finds it taken learns the process that has it. Such names
+//! kernel frees it when its process ends in any way, and anyone who finds it taken learns the process that has it. Such names
 //! belong to a network namespace; processes of two of them do not see each other's.
 use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
@@ -40,7 +40,7 @@ pub(crate) fn claim(name: &str) -> Claimed {
 }
 
 fn owner_of(address: &SocketAddr) -> Claimed {
-    // One that lets go just now refuses; whoever asks again has it.
+    // One that lets go just now refuses; anyone who asks again has it.
     let Ok(stream) = UnixStream::connect_addr(address) else { return Claimed::Theirs { pid: 0 } };
     let Ok((pid, uid, _)) = crate::raw::peer_of(stream.as_fd()) else { return Claimed::Unknown };
     let own = rustix::process::geteuid().as_raw();

@@ -2,6 +2,7 @@
 use std::os::fd::AsFd;
 
 use powerband_machine::{Coalescing, Errno, PARAMETERS, Parameter};
+use powerband_record::IntoOrdered as _;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::netlink::{Attributes, Family, Refused, attributes};
@@ -146,7 +147,7 @@ fn words_of(device: &str) -> Result<Words, Errno> {
 fn get_by_ioctl(device: &str) -> Result<Coalescing, Errno> {
     let words = words_of(device)?;
     let held = PARAMETERS.iter().filter_map(|parameter| Some((parameter.name.to_owned(), words[place_of(parameter)?])));
-    Ok(Coalescing(held.collect()))
+    Ok(Coalescing(held.into_map()))
 }
 
 fn set_by_ioctl(device: &str, values: &Coalescing) -> Result<(), Errno> {

@@ -1,4 +1,4 @@
-//! Confirming from another shell: whoever waits hears a signal; whoever confirms waits until it was heard.
+//! Confirming from another shell: anyone who waits hears a signal; anyone who confirms waits until it was heard.
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;

@@ -100,7 +100,7 @@ pub fn own_place() -> Option<OwnerPlace> {
 #[must_use]
 pub fn machine_name() -> Option<String> {
     let identity = crate::files::read("/etc/machine-id", &mut Vec::new()).unwrap_or_default();
-    powerband_machine::Origin::machine_name(&hostname(), &identity)
+    powerband_machine::EntryOrigin::machine_name(&hostname(), &identity)
 }
 
 /// Where results live: `$POWERBAND_STATE_DIR`, else `/var/lib/powerband` for root, else `$XDG_STATE_HOME/powerband` or

@@ -12,7 +12,7 @@ use crate::{errno, io_errno};
 const PAGE_BYTES: usize = 4096;
 
 /// More than this is not a setting or a reading, bytes.
-pub(crate) const LARGEST_BYTES: usize = 1 << 20;
+pub(crate) const MAX_BYTES: usize = 1 << 20;
 
 /// File systems that are the kernel itself: a write is one command, there is nothing to truncate or to sync
 /// (magic numbers of linux/magic.h: sysfs, proc, cgroup, cgroup2, debugfs, tracefs, securityfs, configfs, resctrl).
@@ -118,7 +118,7 @@ pub(crate) fn read_bytes(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<&[u8],
             got => got.map_err(errno)?,
         };
         filled += got;
-        if filled > LARGEST_BYTES {
+        if filled > MAX_BYTES {
             return Err(Errno::EFBIG);
         }
         if got == 0 {
@@ -235,7 +235,7 @@ fn command(file: OwnedFd, text: &str) -> Result<(), Errno> {
     if written == text.len() { Ok(()) } else { Err(Errno::EIO) }
 }
 
-/// Overwrites in place, so that mode, owner and links stay. When the disk is full the old content is put back: it
+/// Overwrites in place, so that mode, owner and links stay. When the disk is full the old content is restored: it
 /// fits where it was.
 fn replace_content(path: &str, file: OwnedFd, text: &str) -> Result<(), Errno> {
     let regular = rustix::fs::fstat(&file)

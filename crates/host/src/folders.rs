@@ -15,11 +15,11 @@ type Texts = Vec<Result<String, Errno>>;
 const FEW: usize = 64;
 
 /// More threads than these do not make it quicker: they meet at the kernel's locks.
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 
 /// The texts of `names` below each of `folders`.
 pub(crate) fn read_in(folders: &[String], names: &[&str]) -> Vec<Texts> {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MOST_THREADS);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MAX_THREADS);
     let share = folders.len().div_ceil(threads).max(FEW);
     let mut parts = folders.chunks(share);
     // The first part is ours.

@@ -17,10 +17,10 @@ const FIRST_LINE_NS: u64 = 8_000_000_000;
 const AT_ONCE_BYTES: usize = 1 << 18;
 
 /// The oldest lines are dropped beyond this many.
-const MOST_LINES: usize = 50_000;
+const MAX_LINES: usize = 50_000;
 
 /// Lines are cut behind this, bytes.
-const LONGEST_LINE: usize = 200;
+const MAX_LINE: usize = 200;
 
 /// How many lines that were read before are told again: what lies between them and the next begins there.
 const TOLD_AGAIN: usize = 2;
@@ -77,13 +77,13 @@ impl Followed {
                 self.partial.push(byte);
                 continue;
             }
-            self.partial.truncate(LONGEST_LINE);
+            self.partial.truncate(MAX_LINE);
             self.lines.push_back((now_ns, String::from_utf8_lossy(&self.partial).trim().to_owned()));
             self.partial.clear();
         }
         // One that never ends its line is no meter, and is not kept either.
-        self.partial.truncate(LONGEST_LINE);
-        self.lines.drain(..self.lines.len().saturating_sub(MOST_LINES));
+        self.partial.truncate(MAX_LINE);
+        self.lines.drain(..self.lines.len().saturating_sub(MAX_LINES));
     }
 
     /// The lines that came since it was read last and two before, each behind its time: `12345 3.2 W`.

@@ -7,15 +7,15 @@ use powerband_machine::{CpuQuota, Errno};
 use rustix::process::{Pid, Signal};
 
 use crate::io_errno;
-use crate::process::is_ward_of;
+use crate::process::is_guardian_of;
 use crate::refusal::Refusal;
 
 /// Quotas are refilled this often, us: short commands meet them too.
 const PERIOD_US: u64 = 10_000;
 /// The kernel refuses a smaller quota, us (min_cfs_quota_period, kernel/sched/core.c) …
-const LEAST_QUOTA_US: u64 = 1_000;
+const MIN_QUOTA_US: u64 = 1_000;
 /// … and a longer period, us (max_cfs_quota_period).
-const LONGEST_PERIOD_US: u64 = 1_000_000;
+const MAX_PERIOD_US: u64 = 1_000_000;
 /// How long emptying and removing a group may take, ns.
 const REMOVAL_NS: u64 = 2_000_000_000;
 /// What helps an ordinary user on a machine with systemd.
@@ -205,7 +205,7 @@ impl Hierarchy {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let pids: Vec<i32> = procs.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
         // A guardian that may not leave this group goes with us.
-        let is_ours = |pid: i32| pid == own || is_ward_of(pid, own);
+        let is_ours = |pid: i32| pid == own || is_guardian_of(pid, own);
         if !pids.iter().all(|&pid| is_ours(pid)) {
             return Err(Errno::EBUSY);
         }
@@ -403,11 +403,11 @@ pub(crate) fn quota_and_period_us(quota: CpuQuota) -> Result<(u64, u64), Refusal
     let too_small = || out_of_range("the kernel's smallest CPU quota is 0.1%");
     let at = |period: u64| quota.millionths.checked_mul(period).map(|product| product / 1_000_000);
     let usual = at(PERIOD_US).ok_or_else(|| out_of_range("a CPU quota of more than any machine has"))?;
-    if usual >= LEAST_QUOTA_US {
+    if usual >= MIN_QUOTA_US {
         return Ok((usual, PERIOD_US));
     }
-    let period = (LEAST_QUOTA_US * 1_000_000).div_ceil(quota.millionths.max(1));
-    if period > LONGEST_PERIOD_US {
+    let period = (MIN_QUOTA_US * 1_000_000).div_ceil(quota.millionths.max(1));
+    if period > MAX_PERIOD_US {
         return Err(too_small());
     }
     Ok((at(period).ok_or_else(too_small)?, period))

@@ -38,7 +38,7 @@ const LOOK_NS: u64 = 5_000_000_000;
 /// What the owner says, one a line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Told {
+enum OwnerMessage {
     /// A load runs.
     Runs(Load),
     /// It has ended.
@@ -69,7 +69,7 @@ impl Load {
 #[derive(Debug)]
 pub(crate) struct Guard {
     folder: PathBuf,
-    ward: Option<Ward>,
+    ward: Option<GuardianProcess>,
     /// How often another file took the place of the ledger's, as far as it knows.
     replaced: u32,
     /// Why the last attempt to have one failed.
@@ -78,7 +78,7 @@ pub(crate) struct Guard {
 
 /// A guardian that runs.
 #[derive(Debug)]
-struct Ward {
+struct GuardianProcess {
     process: Child,
     pidfd: OwnedFd,
     pipe: OwnedFd,
@@ -97,7 +97,7 @@ impl Guard {
     }
 
     /// Sees to it that one watches, and that it knows what runs. Without one (no process to be had) everything goes on:
-    /// then what a killed owner leaves is put back by the next.
+    /// then what a killed owner leaves is restored by the next.
     pub(crate) fn ensure(&mut self, program: &Path, ledger: &FileLedger, loads: impl Iterator<Item = Load>) {
         if let Some(ward) = &mut self.ward {
             if matches!(ward.process.try_wait(), Ok(None)) {
@@ -106,7 +106,7 @@ impl Guard {
             crate::descendants::ended(Pid::from_child(&ward.process));
             self.ward = None;
         }
-        match Ward::start(program, &self.folder, ledger.copy()) {
+        match GuardianProcess::start(program, &self.folder, ledger.copy()) {
             Ok(ward) => (self.ward, self.missing) = (Some(ward), None),
             Err(why) => self.missing = Some(why),
         }
@@ -115,19 +115,19 @@ impl Guard {
 
     /// A load runs.
     pub(crate) fn runs(&mut self, load: Load) {
-        self.tell(&Told::Runs(load));
+        self.tell(&OwnerMessage::Runs(load));
     }
 
     /// A load has ended.
     pub(crate) fn ended(&mut self, pid: Pid) {
-        self.tell(&Told::Ended(pid.as_raw_nonzero().get()));
+        self.tell(&OwnerMessage::Ended(pid.as_raw_nonzero().get()));
     }
 
     /// So often another file took the place of the ledger's.
     pub(crate) fn follow(&mut self, replaced: u32) {
         if self.replaced != replaced {
             self.replaced = replaced;
-            self.tell(&Told::Replaced);
+            self.tell(&OwnerMessage::Replaced);
         }
     }
 
@@ -149,20 +149,20 @@ impl Guard {
     /// Lets it go. When something is still `held` it takes over once we are gone; else it ends, and is waited for a moment.
     pub(crate) fn dismiss(mut self, held: bool) {
         if !held {
-            self.tell(&Told::Farewell);
+            self.tell(&OwnerMessage::Farewell);
         }
-        let Some(Ward { mut process, pidfd, pipe }) = self.ward.take() else { return };
+        let Some(GuardianProcess { mut process, pidfd, pipe }) = self.ward.take() else { return };
         drop(pipe);
         if !held {
             let until = crate::time_until(crate::now_ns() + PARTING_NS);
             let _ = rustix::event::poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&until));
         }
-        // One that takes longer is reaped by whoever reaps us.
+        // One that takes longer is reaped by anyone who reaps us.
         let _ = process.try_wait();
     }
 
     /// One that does not listen is no guardian: it goes, and the next action starts another.
-    fn tell(&mut self, told: &Told) {
+    fn tell(&mut self, told: &OwnerMessage) {
         let Some(ward) = &mut self.ward else { return };
         let line = serde_json::to_string(told).unwrap_or_default() + "\n";
         // Shorter than PIPE_BUF: written whole or not at all.
@@ -173,9 +173,9 @@ impl Guard {
     }
 }
 
-impl Ward {
+impl GuardianProcess {
     /// Starts one and waits until it is out of the way of whatever may end us.
-    fn start(program: &Path, folder: &Path, copy: Option<OwnedFd>) -> Result<Ward, String> {
+    fn start(program: &Path, folder: &Path, copy: Option<OwnedFd>) -> Result<GuardianProcess, String> {
         let kernel = |error: rustix::io::Errno| crate::errno(error).to_string();
         let (read, pipe) = pipe_with(PipeFlags::CLOEXEC).map_err(kernel)?;
         // A guardian that is stopped must not stop us.
@@ -194,7 +194,7 @@ impl Ward {
             crate::descendants::ended(pid);
             kernel(error)
         })?;
-        let mut ward = Ward { process, pidfd, pipe };
+        let mut ward = GuardianProcess { process, pidfd, pipe };
         if is_said(&ready) {
             return Ok(ward);
         }
@@ -235,13 +235,13 @@ impl Takeover {
     /// Everything is restored, and the machine that did it is gone.
     pub fn end(self) {
         if let Some(lock) = self.lock {
-            remove_unused_folder(lock);
+            remove_unused_folder(lock, None);
         }
     }
 }
 
 /// The guardian's side: watches over the owner of `folder`, which started us. When it is gone without a farewell, ends what it
-/// ran and answers its ledger; whoever holds that restores. `None` when there is nothing to do, because the
+/// ran and answers its ledger; anyone who holds that restores. `None` when there is nothing to do, because the
 /// owner ended well or another owner was faster.
 #[must_use]
 pub fn stand_guard(folder: &Path) -> Option<Takeover> {
@@ -254,7 +254,7 @@ pub fn stand_guard(folder: &Path) -> Option<Takeover> {
     // Refused only to the leader of a group, which a child is not.
     let _ = rustix::process::setsid();
     crate::group::leave_own();
-    // Who puts back is the last to go when memory runs out; without the right to say that, no earlier than others.
+    // Who restores is the last to go when memory runs out; without the right to say that, no earlier than others.
     let _ =
         ["-1000", "0"].iter().find(|adjustment| crate::files::write("/proc/self/oom_score_adj", adjustment).is_ok());
     // Keeps no file system busy.
@@ -325,10 +325,10 @@ fn listen(
         }
         while let Some(end) = heard.iter().position(|&byte| byte == b'\n') {
             match serde_json::from_slice(&heard.drain(..=end).collect::<Vec<u8>>()) {
-                Ok(Told::Runs(load)) => drop(loads.insert(load.pid, load)),
-                Ok(Told::Ended(pid)) => drop(loads.remove(&pid)),
-                Ok(Told::Replaced) => ledger = FileLedger::open_to_follow(folder).or(ledger),
-                Ok(Told::Farewell) => return None,
+                Ok(OwnerMessage::Runs(load)) => drop(loads.insert(load.pid, load)),
+                Ok(OwnerMessage::Ended(pid)) => drop(loads.remove(&pid)),
+                Ok(OwnerMessage::Replaced) => ledger = FileLedger::open_to_follow(folder).or(ledger),
+                Ok(OwnerMessage::Farewell) => return None,
                 Err(_) => {}
             }
         }
@@ -373,7 +373,7 @@ fn members(sessions: &[i32]) -> Vec<Pid> {
     pids.filter(lives).filter_map(Pid::from_raw).collect()
 }
 
-/// The lock, as soon as the dead owner's is free. Another owner that has it puts back by itself.
+/// The lock, as soon as the dead owner's is free. Another owner that has it restores by itself.
 fn take_over(folder: &Path, owner: i32) -> Option<Lock> {
     let deadline_ns = crate::now_ns() + LOCKED_NS;
     let doing = format!("restoring what powerband {owner} left");

@@ -27,6 +27,8 @@ pub(crate) struct Leading {
     ended: Option<ExitStatus>,
     /// Passes on what comes from its standard error.
     complaints: Option<JoinHandle<()>>,
+    /// How long it may take to end by itself once it is no longer needed, ns.
+    patience_ns: u64,
 }
 
 /// Passes on to our own standard error what a child prints there, without what would move the cursor or hide a letter: it
@@ -66,13 +68,19 @@ impl Leading {
                 let complaints = child.stderr.take().and_then(|from| {
                     std::thread::Builder::new().name("complaints".into()).spawn(move || pass_on(from)).ok()
                 });
-                Ok((Leading { child, pidfd, ended: None, complaints }, input.into(), output.into()))
+                Ok((Leading { child, pidfd, ended: None, complaints, patience_ns: 0 }, input.into(), output.into()))
             }
             (pidfd, _) => {
                 let _ = child.kill().and_then(|()| child.wait());
                 Err(pidfd.map_err(errno).err().unwrap_or(Errno::EPIPE))
             }
         }
+    }
+
+    /// Has it end by itself within this time, ns, before it is killed at the latest.
+    pub(crate) fn patient(mut self, for_ns: u64) -> Leading {
+        self.patience_ns = for_ns;
+        self
     }
 
     /// Waits until it has ended by itself; whether it has. It is not reaped, so its number is its own.
@@ -115,6 +123,9 @@ impl Leading {
 
 impl Drop for Leading {
     fn drop(&mut self) {
+        if self.ended.is_none() && self.patience_ns > 0 {
+            self.wait(self.patience_ns);
+        }
         self.end();
     }
 }

@@ -7,11 +7,11 @@
 //! ([`shim_main`], the hidden verb [`SHIM_VERB`]), which makes the load a sibling of itself, that is our child, in its
 //! own session, control group and set of CPUs. Built-in work is ourselves again, under the verb [`INSIDE_VERB`].
 //! What is held is watched over by a guardian ([`stand_guard`], the hidden verb [`GUARDIAN_VERB`]): a process of its own
-//! that outlives its owner and puts back what it held.
-//! A machine at a far end is a [`RemoteMachine`]: an [`Agent`] there, spoken to through the pipes of a child process, which
+//! that outlives its owner and restores what it held.
+//! A machine at a peer is a [`RemoteMachine`]: an [`Agent`] there, spoken to through the pipes of a child process, which
 //! [`Ssh`] may start.
 //! One with nothing but a shell is a [`ShellMachine`].
-//! A [`RecordedMachine`] is a folder that a [`Recording`] of some machine was written to: it answers what that one read.
+//! A [`RecordedMachine`] is a folder that a [`CapturedMachine`] of some machine was written to: it answers what that one read.
 //! A `HostWorld` stays on the thread that made it: the kernel ends its loads with that thread (PR_SET_PDEATHSIG).
 mod access;
 mod account;
@@ -60,6 +60,7 @@ mod ssh;
 mod talk;
 mod unpack;
 mod watching;
+mod way;
 mod world;
 mod writers;
 
@@ -84,15 +85,15 @@ pub use ledger_file::FileLedger;
 pub use lent::lent_environment;
 pub use local::LocalMachine;
 pub use lock::{Holder, Lock, LockError, holder, shortened};
-pub use namespaces::{agent_folder, remove_unused_folder};
+pub use namespaces::{agent_folder, folder_there, remove_unused_folder};
 pub use owner::{is_alive, this_process};
 pub use process::GUARDIAN_VERB;
-pub use recorded::{CaptureError, CarriedRecording, RecordedError, RecordedMachine, Recording};
+pub use recorded::{CaptureError, CapturedMachine, CarriedRecording, RecordedError, RecordedMachine};
 pub use remote::{RemoteError, RemoteMachine};
 pub use remote_ledgers::{
     RemoteNote, forget_remote_note, interrupted_remote_notes, remote_note_folder, write_remote_note,
 };
-pub use shell::ShellMachine;
+pub use shell::{Copied, ShellAgent, ShellMachine};
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use signals::heed_children;
 pub use ssh::{LinkOptions, Ssh};

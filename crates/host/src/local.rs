@@ -13,7 +13,7 @@ use self::device::{LocalDevice, Running};
 use crate::descendants::Adoption;
 use crate::guardian::Guard;
 use crate::ledger_file::FileLedger;
-use crate::member::{Member, News};
+use crate::member::{Member, MemberEvent};
 use crate::watching::Watching;
 use crate::writers::Writers;
 
@@ -103,14 +103,14 @@ impl Member for LocalMachine {
         fds.extend(others.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)));
     }
 
-    fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
+    fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<MemberEvent>) {
         let device = self.device_mut();
         let mut ready = ready.iter();
         // Also when nothing was there yet as poll looked: a load that has ended is known as one only until it is taken away.
         let ours = device.ours();
         let watched = device.writers.as_mut().map_or(0, |writers| {
             if writers.listen(&ours) {
-                news.push(News::Wrote);
+                news.push(MemberEvent::Wrote);
             }
             writers.fds().count()
         });
@@ -136,14 +136,14 @@ impl Member for LocalMachine {
             if ended {
                 around.iter_mut().for_each(|watching| watching.read(files));
             }
-            news.extend(said.into_iter().map(|said| News::Said(ProcessId(number), said)));
+            news.extend(said.into_iter().map(|said| MemberEvent::Said(ProcessId(number), said)));
             if ended && let Some(Running { child, around }) = device.running.remove(&number) {
                 if let Some(guard) = &mut device.guard {
                     guard.ended(child.pid());
                 }
                 let around = around.into_iter().map(Watching::into_samples).collect();
                 device.ended.insert(number, Finished { around, ..child.finish(now_ns) });
-                news.push(News::Ended(ProcessId(number)));
+                news.push(MemberEvent::Ended(ProcessId(number)));
             }
         }
         if let Some(adoption) = &device.adoption

@@ -17,7 +17,7 @@ const PATIENCE_NS: u64 = 3_000_000_000;
 /// How long one that has not said yet who it is, ns.
 const UNNAMED_PATIENCE_NS: u64 = 100_000_000;
 /// How much is kept of what a holder is doing, characters.
-const LONGEST_DOING: usize = 200;
+const MAX_DOING: usize = 200;
 
 /// Who holds the lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct Holder {
     /// Whether it lets go within moments by itself, so that waiting for it pays.
     #[serde(default)]
     pub soon: bool,
-    /// The ledger's step that is put back unless somebody confirms it.
+    /// The ledger's step that is restored unless somebody confirms it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_confirm: Option<EntryId>,
 }
@@ -82,7 +82,7 @@ fn elsewhere(errno: Errno) -> &'static str {
     }
 }
 
-/// The lock of one ledger folder. Given up when dropped, and by the kernel when the owner ends in any way: whoever can
+/// The lock of one ledger folder. Given up when dropped, and by the kernel when the owner ends in any way: anyone who can
 /// take it knows that the owner is gone.
 #[derive(Debug)]
 pub struct Lock {
@@ -154,7 +154,7 @@ impl Lock {
         self.write();
     }
 
-    /// Says that `step` is put back unless [`crate::confirm`] is called by somebody.
+    /// Says that `step` is restored unless [`crate::confirm`] is called by somebody.
     pub fn set_to_confirm(&mut self, step: EntryId) {
         self.holder.to_confirm = Some(step);
         self.write();
@@ -212,7 +212,7 @@ fn open(folder: &Path, path: &Path) -> Result<File, LockError> {
     }
 }
 
-/// The folder's name, beside its file: one whose folder was deleted or moved under it still has that. One that lets go
+/// The folder's name, next to its file: one whose folder was deleted or moved under it still has that. One that lets go
 /// just now is waited for a moment.
 pub(crate) fn claim_folder(folder: &Path) -> Result<Option<Claim>, LockError> {
     let name = name_of_folder(folder);
@@ -233,10 +233,10 @@ pub(crate) fn claim_folder(folder: &Path) -> Result<Option<Claim>, LockError> {
 /// At most 200 characters, cut between words.
 #[must_use]
 pub fn shortened(doing: &str) -> String {
-    if doing.chars().count() <= LONGEST_DOING {
+    if doing.chars().count() <= MAX_DOING {
         return doing.to_owned();
     }
-    let begin: String = doing.chars().take(LONGEST_DOING).collect();
+    let begin: String = doing.chars().take(MAX_DOING).collect();
     let whole = begin.rsplit_once(char::is_whitespace).map_or("", |(whole, _)| whole);
     format!("{whole} …").trim_start().to_owned()
 }

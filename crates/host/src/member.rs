@@ -11,9 +11,9 @@ pub(crate) trait Member {
     fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>);
 
     /// Takes what is ready; `ready` answers what [`Member::watch`] added, in its order; `now_ns` is when poll returned.
-    fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>);
+    fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<MemberEvent>);
 
-    /// When it wants to be tended next: a sample of a watch is due, a far end has to be told that we are here.
+    /// When it wants to be tended next: a sample of a watch is due, a peer has to be told that we are here.
     fn next_due_ns(&self) -> Option<u64>;
 
     /// Does what is due.
@@ -33,7 +33,7 @@ pub(crate) trait Member {
 
 /// What a machine reports.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum MemberEvent {
     /// Built-in work said something.
     Said(ProcessId, serde_json::Value),
     /// A process has ended.

@@ -1,4 +1,4 @@
-//! State folders of network namespaces below the shared one: where they are, and their removal once nothing is kept there.
+//! State folders of agents, of network namespaces below the shared one too: where they are, and their removal once nothing is kept there.
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -27,17 +27,25 @@ pub fn agent_folder(owner: Option<&OwnerPlace>) -> Option<PathBuf> {
     }
 }
 
-/// Removes the folder of a lock if it is one of a namespace and nothing is kept there: the next namespace has another number.
-pub fn remove_unused_folder(lock: Lock) {
+/// The folder that is there already, of those that a state folder would be made in or is.
+#[must_use]
+pub fn folder_there(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().find(|it| it.exists()).map(Path::to_owned)
+}
+
+/// Removes the folder of a lock if nothing is kept there and it is one of a namespace, as the next namespace has another number, or
+/// if it was made for somebody who leaves nothing: below this one, which was there before.
+pub fn remove_unused_folder(lock: Lock, made_below: Option<&Path>) {
     let Some(folder) = lock.path().parent().map(Path::to_owned) else { return };
     let is_namespaces = folder.parent().and_then(Path::file_name) == Some(OsStr::new(NAMESPACES));
+    let made = |folder: &Path| made_below.is_some_and(|below| folder != below && folder.starts_with(below));
     let is_kept = || {
         let mut entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         let files = ["ledger", "lock"].map(OsStr::new);
         let path = folder.join("ledger");
         entries.any(|entry| !files.contains(&&*entry.file_name())) || (path.exists() && !FileLedger::is_empty(&folder))
     };
-    if !is_namespaces || !lock.is_in_place() || is_kept() {
+    if !(is_namespaces || made(&folder)) || !lock.is_in_place() || is_kept() {
         return;
     }
     // What somebody else made there meanwhile stays, and the folder with it. The lock goes last: who waits for it looks for
@@ -45,7 +53,9 @@ pub fn remove_unused_folder(lock: Lock) {
     for file in ["ledger", "lock"] {
         let _ = std::fs::remove_file(folder.join(file));
     }
-    let _ = std::fs::remove_dir(&folder).and_then(|()| folder.parent().map_or(Ok(()), std::fs::remove_dir));
+    let above = folder.ancestors().skip(1).take_while(|above| made(above));
+    let above = above.chain(folder.parent().filter(|parent| is_namespaces && !made(parent)));
+    let _ = std::iter::once(folder.as_path()).chain(above).try_for_each(std::fs::remove_dir);
 }
 
 #[cfg(test)]
@@ -62,13 +72,31 @@ mod tests {
         std::fs::write(empty.join("ledger"), "").unwrap();
         std::fs::write(used.join("ledger"), "an entry\n").unwrap();
         std::fs::write(kept.join("ledger.damaged"), "an entry\n").unwrap();
-        locks.into_iter().for_each(remove_unused_folder);
+        locks.into_iter().for_each(|lock| remove_unused_folder(lock, None));
         assert_eq!((empty.exists(), used.join("ledger").exists(), kept.exists()), (false, true, true));
         let shared = place.path().join("state");
-        remove_unused_folder(locked(&shared));
+        remove_unused_folder(locked(&shared), None);
         assert!(shared.exists(), "a folder of its own stays");
         std::fs::remove_dir_all(&netns).unwrap();
-        remove_unused_folder(locked(&empty));
+        remove_unused_folder(locked(&empty), None);
         assert!(!netns.exists(), "nor does the folder of the last one stay");
+    }
+
+    #[test]
+    fn a_folder_made_for_somebody_who_leaves_nothing_goes_with_those_above_it() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("lib/powerband");
+        let there = folder_there(&folder);
+        assert_eq!(there.as_deref(), Some(place.path()));
+        let locked = || Lock::acquire(&folder, "testing").unwrap();
+        let lock = locked();
+        std::fs::write(folder.join("ledger"), "an entry\n").unwrap();
+        remove_unused_folder(lock, there.as_deref());
+        assert!(folder.exists(), "what is not restored stays on record");
+        std::fs::write(folder.join("ledger"), "").unwrap();
+        remove_unused_folder(locked(), folder_there(&folder).as_deref());
+        assert!(folder.exists(), "it was there before");
+        remove_unused_folder(locked(), there.as_deref());
+        assert!(place.path().exists() && !place.path().join("lib").exists());
     }
 }

@@ -1,4 +1,4 @@
-//! Processes as they are written down, so that who ran something can be told from whoever got its number later.
+//! Processes as they are written down, so that who ran something can be told from anyone who got its number later.
 use powerband_record::Owner;
 
 use crate::process::stat;

@@ -31,7 +31,7 @@ pub(crate) fn stat(pid: i32) -> Option<Stat> {
 }
 
 /// Whether a process is the guardian of `owner`: its child, started under the hidden verb.
-pub(crate) fn is_ward_of(pid: i32, owner: i32) -> bool {
+pub(crate) fn is_guardian_of(pid: i32, owner: i32) -> bool {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let guards = words.split(|&byte| byte == 0).nth(1) == Some(GUARDIAN_VERB.as_bytes());
     guards && stat(pid).is_some_and(|stat| stat.parent == owner)

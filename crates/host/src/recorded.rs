@@ -13,18 +13,18 @@ use powerband_machine::{
     Acted, Change, Coalescing, CoalescingPlace, Damage, Entry, EntryId, Errno, Finished, Handle, Identity, Job,
     LedgerError, Look, Machine, OpenEntry, ProcessId, Readable, Run, SpawnError, Turn, Undone, Unwatched, Watch,
 };
-use powerband_record::Hint;
+use powerband_record::{Hint, IntoOrdered as _};
 use rustix::event::{PollFd, PollFlags};
 use thiserror::Error;
 
-pub use self::capture::{CaptureError, Recording};
+pub use self::capture::{CaptureError, CapturedMachine};
 pub use self::carried::CarriedRecording;
 use self::manifest::Manifest;
 use self::tree::Tree;
-use crate::member::{Member, News};
+use crate::member::{Member, MemberEvent};
 
 /// Links followed on one path before it counts as a loop, as in the kernel.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// Why a folder is no recorded machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -111,7 +111,7 @@ impl RecordedMachine {
             }
             let Some(target) = self.manifest.links.get(&there) else { continue };
             links += 1;
-            if links > MOST_LINKS {
+            if links > MAX_LINKS {
                 return Err(Errno::ELOOP);
             }
             let parent = if target.starts_with('/') { 0 } else { there.rfind('/').unwrap_or(0) };
@@ -182,7 +182,7 @@ impl Look for RecordedMachine {
         if let Some(errno) = self.manifest.errno(&resolved) {
             return Err(errno);
         }
-        let mut found: BTreeSet<String> = self.manifest.names_in(&resolved).map(str::to_owned).collect();
+        let mut found: BTreeSet<String> = self.manifest.names_in(&resolved).map(str::to_owned).into_set();
         match self.tree.list(&names(manifest::ROOT, &resolved)) {
             Ok(names) => found.extend(names),
             Err(Errno::ENOENT) if !found.is_empty() || self.manifest.folders.contains(&resolved) => {}
@@ -284,7 +284,7 @@ impl Member for RecordedMachine {
 
     fn watch<'a>(&'a self, _fds: &mut Vec<PollFd<'a>>) {}
 
-    fn collect(&mut self, _now_ns: u64, _ready: &[PollFlags], _news: &mut Vec<News>) {}
+    fn collect(&mut self, _now_ns: u64, _ready: &[PollFlags], _news: &mut Vec<MemberEvent>) {}
 
     fn next_due_ns(&self) -> Option<u64> {
         None

@@ -1,4 +1,4 @@
-//! A machine at a far end: an agent there, spoken to through the pipes of a child process (ssh, `ip netns exec`, anything).
+//! A machine at a peer: an agent there, spoken to through the pipes of a child process (ssh, `ip netns exec`, anything).
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -16,18 +16,20 @@ use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::access::Way;
-use crate::member::{Member, News};
+use crate::member::{Member, MemberEvent};
 use crate::talk::{Ear, Mouth, Silence, Stoppable};
+use crate::way::Way;
 
 /// How much longer than any other answer one may take that changes something, ns: a program of ten seconds among them.
 pub(crate) const CHANGE_NS: u64 = 15_000_000_000;
 /// How long the answer to "are you there" may take, ns.
 const SIGN_OF_LIFE_NS: u64 = 5_000_000_000;
-/// How long the agent has to put back and end once we let go, ns.
+/// How long it may take to be told that we let go, ns.
+const LAST_WORD_NS: u64 = 1_000_000_000;
+/// How long the agent has to restore and end once we let go, ns.
 const PARTING_NS: u64 = 10_000_000_000;
 
-/// Why there is no machine at the far end.
+/// Why there is no machine at the peer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RemoteError {
@@ -102,14 +104,22 @@ impl RemoteError {
     }
 }
 
-/// A machine at a far end. Dropping it lets the agent put back what it holds and end.
+/// A machine at a peer. Dropping it lets the agent restored what it holds and end.
 pub struct RemoteMachine {
     identity: Identity,
     welcome: Welcome,
-    /// The end the agent is heard at, to be polled beside the borrowed link.
+    /// The end the agent is heard at, to be polled next to the borrowed link.
     watched: OwnedFd,
     link: RefCell<Link>,
     ended: BTreeMap<u64, Finished>,
+}
+
+/// Entries of an access service's ledger have numbers from here on in ours.
+pub(crate) const THEIRS: u64 = 1 << 48;
+
+/// Whether an entry is one of a service's ledger.
+pub(crate) fn is_theirs(entry: EntryId) -> bool {
+    entry.0 >= THEIRS
 }
 
 /// The connection; once lost it stays so.
@@ -349,7 +359,11 @@ fn not_expected(what: &str) -> Silence {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // The end of its input lets the agent go.
+        // The end of its input lets the agent go; behind a serial line, which has none, a lease that is over does.
+        if self.lost.is_none() {
+            self.last += 1;
+            let _ = self.say(&FromOwner::Call(self.last, Call::Lease(0)), crate::now_ns() + LAST_WORD_NS);
+        }
         self.mouth = None;
         self.way.wait(PARTING_NS);
         self.way.end();
@@ -437,7 +451,7 @@ impl Setter for RemoteMachine {
     }
 
     fn holds(&self, entry: EntryId) -> bool {
-        crate::access::is_theirs(entry)
+        is_theirs(entry)
     }
 }
 
@@ -484,7 +498,7 @@ impl Member for RemoteMachine {
         }
     }
 
-    fn collect(&mut self, _now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
+    fn collect(&mut self, _now_ns: u64, ready: &[PollFlags], news: &mut Vec<MemberEvent>) {
         let link = self.link.get_mut();
         if link.lost.is_none()
             && ready.first().is_some_and(|flags| !flags.is_empty())
@@ -494,17 +508,17 @@ impl Member for RemoteMachine {
         }
         for told in link.news.drain(..) {
             match told {
-                FromAgent::Said(process, value) => news.push(News::Said(process, value)),
+                FromAgent::Said(process, value) => news.push(MemberEvent::Said(process, value)),
                 FromAgent::Ended(process, finished) => {
                     self.ended.insert(process.0, *finished);
-                    news.push(News::Ended(process));
+                    news.push(MemberEvent::Ended(process));
                 }
                 _ => {}
             }
         }
         if let Some((why, told @ false)) = &mut link.lost {
             *told = true;
-            news.push(News::Lost(why.clone()));
+            news.push(MemberEvent::Lost(why.clone()));
         }
     }
 

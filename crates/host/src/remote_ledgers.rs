@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::{Lock, holder};
+use powerband_record::InOrder;
 
 /// The file next to the lock.
 const NOTE: &str = "note";
@@ -58,7 +59,7 @@ pub fn interrupted_remote_notes() -> Vec<RemoteNote> {
         .filter_map(|entry| read(&entry.ok()?.path()).filter(|(_, lives)| !lives))
         .map(|(note, _)| note)
         .collect();
-    left.sort_by(|a, b| a.machine.cmp(&b.machine));
+    left.order_by(|a, b| a.machine.cmp(&b.machine));
     left
 }
 

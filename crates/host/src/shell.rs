@@ -1,6 +1,7 @@
 //! A machine behind a bare POSIX shell: nothing of ours is installed there, and what it takes is said in the shell's words.
 //!
-//! The ledger is kept there, beside a lock and the watchdog's orders; the design is told in `docs/design/shell.md`.
+//! The ledger is kept there, next to a lock and the watchdog's orders; the design is told in `docs/design/shell.md`.
+mod agent;
 mod clock;
 mod device;
 mod hand;
@@ -17,10 +18,11 @@ use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 use powerband_machine::wire::Purpose;
-use powerband_machine::{Change as _, Hold, Identity, Ledger, Ledgered, Machine, Origin};
+use powerband_machine::{Change as _, EntryOrigin, Hold, Identity, Ledger, Ledgered, Machine};
 use powerband_record::ErrorClass;
 use rustix::event::{PollFd, PollFlags};
 
+pub use self::agent::{Copied, ShellAgent};
 use self::device::ShellDevice;
 use self::hand::Hand;
 use self::handles::Handles;
@@ -28,17 +30,17 @@ use self::jobs::Jobs;
 use self::link::Link;
 use self::quote::assignment;
 use self::store::ShellLedger;
-use crate::member::{Member, News};
+use crate::member::{Member, MemberEvent};
 use crate::remote::RemoteError;
 use crate::talk::Stoppable;
 
 /// What the shell there learns of us.
-const LESSONS: &str = include_str!("shell/far.sh");
+const PRELUDE: &str = include_str!("shell/far.sh");
 
-/// A machine behind a shell. Dropping it lets go of what is there; what is still held its watchdog puts back.
+/// A machine behind a shell. Dropping it lets go of what is there; what is still held its watchdog restores.
 pub struct ShellMachine {
     machine: Ledgered<ShellDevice>,
-    /// The end the shell is heard at, to be polled beside the borrowed link.
+    /// The end the shell is heard at, to be polled next to the borrowed link.
     watched: std::os::fd::OwnedFd,
     folder: String,
     held: Option<String>,
@@ -134,7 +136,7 @@ impl ShellMachine {
 
 /// The functions, without what is said about them to people.
 fn lessons() -> String {
-    let lines = LESSONS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = PRELUDE.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.fold(String::new(), |text, line| text + line + "\n")
 }
 
@@ -155,7 +157,7 @@ fn facts(hand: &Hand) -> Option<Facts> {
         uid: text(&uid),
         pid: text(&pid).parse().ok()?,
         boot_id: text(&boot_id),
-        machine: Origin::machine_name(&text(&name), &text(&identity)),
+        machine: EntryOrigin::machine_name(&text(&name), &text(&identity)),
         net_ns,
     })
 }
@@ -207,7 +209,7 @@ impl Member for ShellMachine {
         }
     }
 
-    fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<News>) {
+    fn collect(&mut self, now_ns: u64, ready: &[PollFlags], news: &mut Vec<MemberEvent>) {
         let ShellDevice { hand, jobs, .. } = self.machine.device_mut();
         {
             let mut link = hand.0.borrow_mut();
@@ -221,12 +223,12 @@ impl Member for ShellMachine {
         loop {
             let next = hand.0.borrow_mut().ended.pop_front();
             let Some(ended) = next else { break };
-            news.extend(jobs.conclude(hand, &ended).map(News::Ended));
+            news.extend(jobs.conclude(hand, &ended).map(MemberEvent::Ended));
         }
-        news.extend(jobs.over(now_ns).into_iter().map(News::Ended));
+        news.extend(jobs.over(now_ns).into_iter().map(MemberEvent::Ended));
         if let Some((why, told @ false)) = &mut hand.0.borrow_mut().lost {
             *told = true;
-            news.push(News::Lost(why.clone()));
+            news.push(MemberEvent::Lost(why.clone()));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The small program between us and a load: what happens in the new process before the load is executed.
 //!
 //! Its standard input is a socket. Through it come the instructions (a line of JSON, with the control pipe's writing end
-//! beside the first byte when there is one) and one more line that lets the load be executed;
+//! next to the first byte when there is one) and one more line that lets the load be executed;
 //! through it go back the load's process number and, if anything is refused, which step and why. It closes when the load
 //! is executed.
 use std::ffi::OsString;

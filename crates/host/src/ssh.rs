@@ -3,19 +3,17 @@ use std::os::fd::OwnedFd;
 
 use powerband_machine::Errno;
 use powerband_machine::wire::Hello;
-use powerband_record::ErrorClass;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 
-use crate::carried::{NoProgram, name_of, program_for};
-use crate::io_errno;
+use crate::carried::{name_of, program_for};
 use crate::leading::Leading;
 use crate::remote::{RemoteError, RemoteMachine};
 use crate::talk::{Silence, Stoppable, wait_for};
 
 /// How long carrying the program may stand still, ns.
 const STILL_NS: u64 = 30_000_000_000;
-/// At most so much is read of what the far end answers, bytes.
+/// At most so much is read of what the peer answers, bytes.
 const ANSWER_BYTES: usize = 64 << 10;
 
 /// How long an answer may take where nobody says otherwise, ns.
@@ -119,18 +117,7 @@ impl Ssh {
     }
 
     fn program_for(&self, arch: &str) -> Result<Vec<u8>, RemoteError> {
-        program_for(arch).map_err(|no| match no {
-            NoProgram::OtherArchitecture => {
-                let ours = std::env::consts::ARCH;
-                let why = format!(
-                    "it is {arch} and this powerband is built for {ours}; put powerband-agent-{arch}, an agent built for {arch}, next to this program"
-                );
-                RemoteError::Refused { name: self.name.clone(), class: ErrorClass::Unsupported, why }
-            }
-            NoProgram::Unreadable(error) => {
-                self.unreachable(format!("cannot read our own program: {}", io_errno(&error)))
-            }
-        })
+        program_for(arch).map_err(|no| no.error(&self.name, arch))
     }
 
     fn carry_on(&self, way: &mut Way, program: &[u8]) -> Result<Place, RemoteError> {

@@ -52,6 +52,11 @@ impl Mouth {
         Mouth(end)
     }
 
+    /// The end itself.
+    pub(crate) fn into_end(self) -> OwnedFd {
+        self.0
+    }
+
     /// Says one thing, until `deadline_ns` at the latest.
     pub(crate) fn say(&self, message: &impl Serialize, deadline_ns: u64) -> Result<(), Silence> {
         self.put(&frame(message)?, deadline_ns)
@@ -225,7 +230,7 @@ fn wait_or_stop(end: &OwnedFd, what: PollFlags, deadline_ns: u64, stops: Option<
         }
         match polled {
             Ok(1..) if told.intersects(what) => return Ok(()),
-            // Whoever reads finds what is left, then the end. There will never be room to write: a virtio port whose other
+            // Anyone who reads finds what is left, then the end. There will never be room to write: a virtio port whose other
             // side has left goes on refusing with EAGAIN.
             Ok(1..) if what == PollFlags::IN => return Ok(()),
             Ok(1..) => return Err(Silence::Ended),

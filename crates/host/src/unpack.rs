@@ -4,7 +4,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use powerband_machine::Errno;
 
-use crate::files::{LARGEST_BYTES, open, read_bytes};
+use crate::files::{MAX_BYTES, open, read_bytes};
 
 /// The file in which a kernel shows the configuration it was built with.
 pub(crate) const KERNEL_CONFIGURATION: &str = "/proc/config.gz";
@@ -18,13 +18,13 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// `EILSEQ` for what is no text or cannot be unpacked, `EFBIG` for more than 1 MiB of it.
 pub fn text_of(bytes: &[u8]) -> Result<String, Errno> {
     let mut plain = Vec::new();
-    let limit = LARGEST_BYTES as u64 + 1;
+    let limit = MAX_BYTES as u64 + 1;
     if bytes.starts_with(&GZIP) {
         GzDecoder::new(bytes).take(limit).read_to_end(&mut plain).map_err(|_| Errno::EILSEQ)?;
     } else {
-        plain.extend(bytes.iter().take(LARGEST_BYTES + 1));
+        plain.extend(bytes.iter().take(MAX_BYTES + 1));
     }
-    if plain.len() > LARGEST_BYTES {
+    if plain.len() > MAX_BYTES {
         return Err(Errno::EFBIG);
     }
     String::from_utf8(plain).map_err(|_| Errno::EILSEQ)
@@ -62,6 +62,6 @@ mod tests {
         assert_eq!(text_of(&whole[..whole.len() - 9]), Err(Errno::EILSEQ));
         assert_eq!(text_of(b"\x7fELF\x02\xff"), Err(Errno::EILSEQ));
         assert_eq!(text_of(&packed(&vec![b'#'; 64 << 20])), Err(Errno::EFBIG));
-        assert_eq!(text_of(&vec![b'#'; LARGEST_BYTES + 1]), Err(Errno::EFBIG));
+        assert_eq!(text_of(&vec![b'#'; MAX_BYTES + 1]), Err(Errno::EFBIG));
     }
 }

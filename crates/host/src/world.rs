@@ -3,18 +3,18 @@ use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 
 use powerband_machine::{Errno, Machine, Wake, World};
-use powerband_record::Side;
+use powerband_record::{NodeName, Side};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::access::AccessMachine;
 use crate::local::LocalMachine;
-use crate::member::{Member, News};
+use crate::member::{Member, MemberEvent};
 use crate::recorded::RecordedMachine;
 use crate::remote::RemoteMachine;
 use crate::shell::ShellMachine;
 use crate::signals::{StopPipes, UserPipes};
 
-/// A machine of a rig: this one, one at a far end, or a recorded one.
+/// A machine of a rig: this one, one at a peer, or a recorded one.
 pub struct HostMachine(Box<dyn Member>);
 
 impl From<LocalMachine> for HostMachine {
@@ -84,11 +84,22 @@ impl HostWorld {
         })
     }
 
-    /// With a far end.
+    /// With a peer.
     #[must_use]
     pub fn with_far(mut self, far: impl Into<HostMachine>) -> Self {
         self.members.push((Side::Far, far.into().0));
         self
+    }
+
+    /// A rig of a list of machines, the first of which is the near one.
+    ///
+    /// # Errors
+    /// As [`HostWorld::new`].
+    pub fn of_nodes(first: (NodeName, HostMachine), others: Vec<(NodeName, HostMachine)>) -> Result<Self, Errno> {
+        let world = HostWorld::new(first.1)?;
+        let members = world.members.into_iter().map(|(_, member)| (Side::Node(first.0), member));
+        let others = others.into_iter().map(|(name, machine)| (Side::Node(name), machine.0));
+        Ok(HostWorld { members: members.chain(others).collect(), ..world })
     }
 
     /// Kills and reaps whatever runs on its machines.
@@ -142,10 +153,10 @@ impl HostWorld {
         for ((side, member), span) in self.members.iter_mut().zip(ends.windows(2)) {
             member.collect(now_ns, &ready[span[0]..span[1]], &mut news);
             self.queue.extend(news.drain(..).map(|news| match news {
-                News::Said(process, said) => Wake::Said(*side, process, said),
-                News::Ended(process) => Wake::Ended(*side, process),
-                News::Wrote => Wake::Wrote(*side),
-                News::Lost(why) => Wake::Lost(*side, why),
+                MemberEvent::Said(process, said) => Wake::Said(*side, process, said),
+                MemberEvent::Ended(process) => Wake::Ended(*side, process),
+                MemberEvent::Wrote => Wake::Wrote(*side),
+                MemberEvent::Lost(why) => Wake::Lost(*side, why),
             }));
         }
         // Only now: tending may open and close what was polled.
@@ -164,7 +175,12 @@ impl World for HostWorld {
     }
 
     fn machine(&mut self, side: Side) -> Option<&mut dyn Machine> {
-        self.members.iter_mut().find(|(at, _)| *at == side).map(|(_, member)| member.machine())
+        let place = self.members.iter().position(|(at, _)| *at == side).or((side == Side::Near).then_some(0))?;
+        self.members.get_mut(place).map(|(_, member)| member.machine())
+    }
+
+    fn sides(&mut self) -> Vec<Side> {
+        self.members.iter().map(|(side, _)| *side).collect()
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> Wake {
@@ -227,7 +243,7 @@ mod tests {
             fds.extend(self.pipes.iter().map(|(read, _)| PollFd::new(read, PollFlags::IN)));
         }
 
-        fn collect(&mut self, _now_ns: u64, ready: &[PollFlags], _news: &mut Vec<News>) {
+        fn collect(&mut self, _now_ns: u64, ready: &[PollFlags], _news: &mut Vec<MemberEvent>) {
             self.collected.borrow_mut().push((ready.len(), self.pipes.len()));
         }
 

@@ -104,7 +104,7 @@ impl Writers {
     /// Takes what has come; answers whether that is anything new.
     pub(crate) fn listen(&mut self, ours: &Ours) -> bool {
         let known = self.heard.0.len();
-        // Cards first: whoever turned one is likely to end right after, and nothing but its life tells who it was.
+        // Cards first: anyone who turned one is likely to end right after, and nothing but its life tells who it was.
         if let Some(cards) = &mut self.cards {
             cards.listen(ours, &mut self.heard);
         }

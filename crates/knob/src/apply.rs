@@ -1,7 +1,7 @@
 //! Turning a setting: steps one after the other through the ledger, all of them or none.
 mod asked;
 mod device;
-mod keepsake;
+mod saved_state;
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::error::advice;
 use crate::knob::Turning;
 use crate::landed::{judge, judge_reading};
 use crate::plan::{Move, Part, check_governors, in_one_request, moves, plan};
-use crate::{KnobError, Landed, Named, Phase, Selection, Site, Steps, Value, overridden, restore};
+use crate::{KnobError, Landed, Named, Phase, PlannedSteps, Selection, Site, Value, overridden, restore};
 
 pub use asked::{answer, plan_asked};
 
@@ -57,7 +57,7 @@ impl Reached {
 
 /// How many policies a knob was turned at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reach {
+pub struct PolicyReach {
     /// Canonical name.
     pub knob: String,
     /// Policies turned.
@@ -66,7 +66,7 @@ pub struct Reach {
     pub of: usize,
 }
 
-impl std::fmt::Display for Reach {
+impl std::fmt::Display for PolicyReach {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: set on policies {} of {}", self.knob, self.turned, self.of)
     }
@@ -83,7 +83,7 @@ pub struct Applied {
     /// The group the load has to run in, if a quota was set.
     pub group: Option<String>,
     /// How much was reached, for knobs that sit on policies.
-    pub reach: Vec<Reach>,
+    pub reach: Vec<PolicyReach>,
     /// Network devices that were turned and had their link up before.
     pub links: Vec<String>,
     /// What a person should know.
@@ -150,7 +150,7 @@ pub fn apply(
 ///
 /// # Errors
 /// [`KnobError`]; then nothing is left turned, except as [`KnobError::CannotRestore`] says.
-pub fn apply_steps(machine: &mut dyn Change, steps: &Steps, hold: Hold) -> Result<Applied, KnobError> {
+pub fn apply_steps(machine: &mut dyn Change, steps: &PlannedSteps, hold: Hold) -> Result<Applied, KnobError> {
     if hold == Hold::Set {
         steps.may_stay()?;
     }
@@ -163,12 +163,12 @@ pub fn apply_steps(machine: &mut dyn Change, steps: &Steps, hold: Hold) -> Resul
 ///
 /// # Errors
 /// [`KnobError`]; what was set again until then stays.
-pub fn apply_again(machine: &mut dyn Change, steps: &Steps) -> Result<Applied, KnobError> {
+pub fn apply_again(machine: &mut dyn Change, steps: &PlannedSteps) -> Result<Applied, KnobError> {
     steps.may_stay()?;
     run_steps(machine, steps, Hold::Set, true)
 }
 
-fn run_steps(machine: &mut dyn Change, steps: &Steps, hold: Hold, again: bool) -> Result<Applied, KnobError> {
+fn run_steps(machine: &mut dyn Change, steps: &PlannedSteps, hold: Hold, again: bool) -> Result<Applied, KnobError> {
     let mut run = Run {
         machine,
         hold,
@@ -211,9 +211,9 @@ pub fn hold_cpufreq(machine: &mut dyn Change) -> Result<Applied, KnobError> {
 struct Run<'m> {
     machine: &'m mut dyn Change,
     hold: Hold,
-    /// Nothing of it is taken back.
+    /// Nothing of it is undone.
     again: bool,
-    /// How limits are taken back, by their files, as it was before a switch for boost moved what they show.
+    /// How limits are undone, by their files, as it was before a switch for boost moved what they show.
     limits: BTreeMap<String, Turning>,
     /// The first entry of this call, which names its step even if it was let go of meanwhile.
     step: Option<EntryId>,
@@ -234,7 +234,7 @@ impl Run<'_> {
         if phase == Phase::Limit {
             self.keep_dragged(&moves)?;
         }
-        let keepsakes = if phase == Phase::Governor { self.keep(&moves)? } else { Vec::new() };
+        let saved = if phase == Phase::Governor { self.keep(&moves)? } else { Vec::new() };
         if phase == Phase::Limit && parts.iter().any(|part| part.named.knob.about().phase == Phase::Frequency) {
             self.keep_speeds(&moves)?;
         }
@@ -249,7 +249,7 @@ impl Run<'_> {
             }
         }
         self.note_moved(&limits, parts);
-        self.drop_needless(&keepsakes)
+        self.drop_needless(&saved)
     }
 
     fn turn(&mut self, step: Move) -> Result<(), KnobError> {
@@ -308,7 +308,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Boost and turbo move what limits show, so how those that are turned next are taken back is found out before.
+    /// Boost and turbo move what limits show, so how those that are turned next are undone is found out before.
     fn note_limits(&mut self, parts: &[Part]) -> Result<(), KnobError> {
         for Move { named, value, site, .. } in moves(parts, Phase::Limit, self.machine, true)? {
             if let (Some(path), Ok(turning)) = (site.path.clone(), named.knob.turn(&value, self.machine, &site)) {
@@ -397,14 +397,14 @@ pub(super) fn failure(named: &Named, value: &Value, at: &Site, landed: &Landed) 
     }
 }
 
-fn reach(parts: &[Part], sites: &[Reached]) -> Vec<Reach> {
+fn reach(parts: &[Part], sites: &[Reached]) -> Vec<PolicyReach> {
     let policies = parts.iter().filter_map(|part| part.sites.as_ref()).map(|sites| sites.policies).max();
-    let mut all: Vec<Reach> = Vec::new();
+    let mut all: Vec<PolicyReach> = Vec::new();
     for part in parts {
         let knob = &part.named.name;
         let turned = sites.iter().filter(|it| it.named == part.named && it.site.policy.is_some()).count();
         if turned > 0 && !all.iter().any(|reach| reach.knob == *knob) {
-            all.push(Reach { knob: knob.clone(), turned, of: policies.unwrap_or_default().max(turned) });
+            all.push(PolicyReach { knob: knob.clone(), turned, of: policies.unwrap_or_default().max(turned) });
         }
     }
     all

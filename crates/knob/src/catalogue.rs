@@ -30,7 +30,7 @@ pub use file::File;
 pub use freq::FREQ;
 pub use frequency_file::FrequencyFile;
 pub(crate) use frequency_file::shown_after_reset;
-pub use governor::Governor;
+pub use governor::GovernorKnob;
 pub(crate) use governor::MAINLINE;
 pub use idle::Disable;
 pub use max_freq::MAX_FREQ;
@@ -40,7 +40,7 @@ pub use nic::Nic;
 pub use plain::PlainFile;
 pub use pmqos::CpuDmaLatency;
 pub use powercap::PowerLimit;
-pub use quota::CpuQuota;
+pub use quota::CpuQuotaKnob;
 pub use sysctl::Sysctl;
 pub use tunable::Tunable;
 
@@ -50,7 +50,7 @@ pub(crate) use tunable::folder as tunable_folder;
 
 /// Every knob, in the order of the documentation.
 pub const ALL: &[&dyn Knob] = &[
-    &Governor,
+    &GovernorKnob,
     &FREQ,
     &MIN_FREQ,
     &MAX_FREQ,
@@ -96,7 +96,7 @@ pub const ALL: &[&dyn Knob] = &[
     &cpus::SMT_POWER_SAVINGS,
     &powercap::POWER_LIMIT_UW,
     &powercap::TIME_WINDOW_US,
-    &CpuQuota,
+    &CpuQuotaKnob,
     &Sysctl,
     &Module,
     &File,

@@ -1,4 +1,4 @@
-//! Knobs that a plan declares beside the catalogue, each by its commands.
+//! Knobs that a plan declares next to the catalogue, each by its commands.
 use std::collections::BTreeMap;
 
 use powerband_record::CommandKnob;
@@ -6,7 +6,7 @@ use powerband_record::CommandKnob;
 use crate::catalogue::Command;
 use crate::{KnobError, Named, resolve};
 
-/// Characters a name may have beside letters and digits.
+/// Characters a name may have next to letters and digits.
 const IN_NAMES: [char; 3] = ['_', '-', '.'];
 
 /// The knobs of one plan.

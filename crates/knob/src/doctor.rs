@@ -15,10 +15,10 @@ mod slurm;
 mod symbol;
 mod tick;
 
-use powerband_machine::{Look, Noting, Unread};
+use powerband_machine::{ErrorRecorder, Look, ReadFailure};
 use serde::Serialize;
 
-pub use config::{Arch, Config, ConfigError, State};
+pub use config::{Arch, Config, ConfigError, SymbolState};
 pub use kernel::{Kernel, SymbolRow};
 
 use fragment::Fragment;
@@ -40,7 +40,7 @@ pub enum Mark {
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// How it is to be taken.
     pub mark: Mark,
     /// What it is about: a symbol, a driver, a program.
@@ -52,29 +52,29 @@ pub struct Finding {
     pub todo: Option<String>,
 }
 
-impl Finding {
-    fn ok(about: impl Into<String>, told: impl Into<String>) -> Finding {
-        Finding { mark: Mark::Ok, about: about.into(), told: told.into(), todo: None }
+impl DoctorFinding {
+    fn ok(about: impl Into<String>, told: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { mark: Mark::Ok, about: about.into(), told: told.into(), todo: None }
     }
 
-    fn missing(about: impl Into<String>, told: impl Into<String>, todo: impl Into<String>) -> Finding {
-        Finding { mark: Mark::Missing, todo: Some(todo.into()), ..Finding::ok(about, told) }
+    fn missing(about: impl Into<String>, told: impl Into<String>, todo: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { mark: Mark::Missing, todo: Some(todo.into()), ..DoctorFinding::ok(about, told) }
     }
 
     /// Worth knowing.
     #[must_use]
-    pub fn note(about: impl Into<String>, told: impl Into<String>) -> Finding {
-        Finding { mark: Mark::Note, ..Finding::ok(about, told) }
+    pub fn note(about: impl Into<String>, told: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { mark: Mark::Note, ..DoctorFinding::ok(about, told) }
     }
 
     /// A file that could not be read.
     #[must_use]
-    pub fn unread(file: &Unread) -> Finding {
-        Finding::note(file.path.clone(), format!("cannot be read: {}", file.why))
+    pub fn unread(file: &ReadFailure) -> DoctorFinding {
+        DoctorFinding::note(file.path.clone(), format!("cannot be read: {}", file.why))
     }
 
-    fn with(self, todo: impl Into<String>) -> Finding {
-        Finding { todo: Some(todo.into()), ..self }
+    fn with(self, todo: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { todo: Some(todo.into()), ..self }
     }
 }
 
@@ -86,7 +86,7 @@ pub struct Section {
     /// For people.
     pub title: String,
     /// Its lines.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
 }
 
 /// Everything that was found.
@@ -141,8 +141,8 @@ pub fn examine_file(config: &Config, source: &str, default: Option<DefaultGovern
 /// Examines a machine: its kernel's configuration (`given` with its source, else as it tells it), its driver, what else
 /// turns knobs there, what the caller may do.
 pub fn examine(machine: &mut dyn Look, given: Option<(Config, String)>, default: Option<DefaultGovernor>) -> Examined {
-    let mut noting = Noting::new(machine);
-    let machine: &mut dyn Look = &mut noting;
+    let mut error_recorder = ErrorRecorder::new(machine);
+    let machine: &mut dyn Look = &mut error_recorder;
     let place = Place::look(machine);
     let cmdline = machine.read("/proc/cmdline").unwrap_or_default();
     let hardware = Hardware::of(machine, &place);
@@ -166,14 +166,18 @@ pub fn examine(machine: &mut dyn Look, given: Option<(Config, String)>, default:
         rights::section(machine, &place, &reach),
         energy::section(machine),
     ];
-    sections.push(unread(&sections, &noting.into_unread()));
+    sections.push(unread(&sections, &error_recorder.into_failures()));
     Examined::of(sections, kernel)
 }
 
 /// The files that could not be read, of which something else may have been told for it; not those already named.
-fn unread(sections: &[Section], files: &[Unread]) -> Section {
-    let told: Vec<&Finding> = sections.iter().flat_map(|section| &section.findings).collect();
+fn unread(sections: &[Section], files: &[ReadFailure]) -> Section {
+    let told: Vec<&DoctorFinding> = sections.iter().flat_map(|section| &section.findings).collect();
     let is_told = |path: &str| told.iter().any(|found| found.about.contains(path) || found.told.contains(path));
     let untold = files.iter().filter(|file| !is_told(&file.path));
-    Section { name: "unread", title: "what could not be read".into(), findings: untold.map(Finding::unread).collect() }
+    Section {
+        name: "unread",
+        title: "what could not be read".into(),
+        findings: untold.map(DoctorFinding::unread).collect(),
+    }
 }

@@ -1,7 +1,7 @@
-//! Why a knob could not be named, read, turned or put back: one sentence each, with what to type next.
+//! Why a knob could not be named, read, turned or restored: one sentence each, with what to type next.
 use powerband_machine::wire::Refusal;
 use powerband_machine::{Errno, LedgerError};
-use powerband_record::{ErrorClass, placed};
+use powerband_record::{ErrorClass, Side, placed};
 use thiserror::Error;
 
 /// What the caller can do about a [`KnobError`]; the command chooses its exit code by it.
@@ -12,11 +12,11 @@ pub enum ErrorKind {
     Usage,
     /// This machine does not have it; nothing was turned.
     Absent,
-    /// It takes more rights; everything turned on the way was put back.
+    /// It takes more rights; everything turned on the way was restored.
     Denied,
-    /// The kernel said no; everything turned on the way was put back.
+    /// The kernel said no; everything turned on the way was restored.
     Refused,
-    /// Something that was turned could not be put back.
+    /// Something that was turned could not be restored.
     CannotRestore,
     /// The ledger cannot be written, so nothing may be turned.
     CannotGoOn,
@@ -93,7 +93,7 @@ pub enum KnobError {
         /// What to type.
         hint: String,
     },
-    /// What cannot be read cannot be put back, so it is not turned.
+    /// What cannot be read cannot be restored, so it is not turned.
     #[error("cannot read {path} ({errno}), so {knob} could not be restored and is not changed{}", rights(*.errno, .path))]
     Unreadable {
         /// Canonical name.
@@ -157,13 +157,31 @@ pub enum KnobError {
         /// What came of it.
         why: String,
     },
+    /// A knob of a machine that is not in the rig, or of no machine of a list.
+    #[error("{knob} is on no machine here; {}", there(.name, .machines))]
+    Machine {
+        /// As typed.
+        knob: String,
+        /// Its name.
+        name: String,
+        /// The machines of the list; none where the rig is not a list.
+        machines: Vec<String>,
+    },
+    /// On one machine of a list.
+    #[error("{side}: {error}")]
+    On {
+        /// Which machine.
+        side: Side,
+        /// Why not.
+        error: Box<KnobError>,
+    },
     /// Who sets knobs for us says no.
     #[error("{}", .0.why)]
     Setter(Refusal),
     /// The ledger cannot be written.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// It failed, and what had been turned before could not all be put back.
+    /// It failed, and what had been turned before could not all be restored.
     #[error("{}; RESTORE INCOMPLETE: {}; `powerband undo --left` tries again", .cause.alone(), .left.join(", "))]
     CannotRestore {
         /// What failed first.
@@ -184,7 +202,9 @@ impl KnobError {
             | Self::NoSite { .. }
             | Self::Value { .. }
             | Self::Twice { .. }
+            | Self::Machine { .. }
             | Self::NeedsFirst { .. } => ErrorKind::Usage,
+            Self::On { error, .. } => error.kind(),
             Self::Absent { .. } | Self::Ignored { .. } => ErrorKind::Absent,
             Self::Unreadable { errno, .. } | Self::Refused { errno, .. } if is_denial(*errno) => ErrorKind::Denied,
             Self::Unreadable { .. } | Self::Refused { .. } | Self::NotTaken { .. } | Self::Command { .. } => {
@@ -195,6 +215,12 @@ impl KnobError {
             Self::Ledger(_) => ErrorKind::CannotGoOn,
             Self::CannotRestore { .. } => ErrorKind::CannotRestore,
         }
+    }
+
+    /// The same on a machine of a rig, which is named where there is a list of them.
+    #[must_use]
+    pub fn on(self, side: Side) -> Self {
+        if matches!(side, Side::Node(_)) { Self::On { side, error: Box::new(self) } } else { self }
     }
 
     /// As it is said to somebody on whose behalf a knob was to be set.
@@ -266,6 +292,14 @@ fn is_denial(errno: Errno) -> bool {
 
 fn suggestion(nearest: &Option<String>) -> String {
     nearest.as_ref().map_or_else(|| ";".into(), |name| format!("; did you mean '{name}'?"))
+}
+
+/// What to write in front of a knob.
+fn there(name: &str, machines: &[String]) -> String {
+    match machines {
+        [] => format!("write {name}, or name the machines with --machines"),
+        [first, ..] => format!("write all/{name} or {first}/{name}; the machines are {}", machines.join(", ")),
+    }
 }
 
 fn sites(there: &[String]) -> String {

@@ -10,9 +10,9 @@ use crate::{KnobError, Named, Phase, Selection, Site, Value};
 const THINNED: usize = 50;
 
 /// A list longer than this is taken for a slip of the keyboard.
-const MOST: u64 = 1000;
+const MAX: u64 = 1000;
 
-/// What the same comparison chooses beside an axis, all lower case.
+/// What the same comparison chooses next to an axis, all lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     /// The governors, which tell namesakes apart.
@@ -30,7 +30,7 @@ pub struct Expanded {
     pub values: Vec<Value>,
     /// What a person should know: what was left out, what was thinned.
     pub notes: Vec<String>,
-    /// Of governors beside modes of their driver: a mode with a value that it has not.
+    /// Of governors next to modes of their driver: a mode with a value that it has not.
     pub lacking: Vec<(String, Value)>,
 }
 
@@ -222,10 +222,8 @@ impl List {
             return Err(self.wrong(format!("the step of {item} is 0; write e.g. 10..100:10")));
         }
         let count = (high - low) / step + 1;
-        if count > MOST {
-            return Err(
-                self.wrong(format!("{item} gives {count} values, and at most {MOST} are taken; widen the step"))
-            );
+        if count > MAX {
+            return Err(self.wrong(format!("{item} gives {count} values, and at most {MAX} are taken; widen the step")));
         }
         for number in (0..count).map(|i| low + i * step) {
             self.push(like(&kind, number));

@@ -156,7 +156,7 @@ impl PartialEq for Named {
 
 impl Eq for Named {}
 
-/// What the names in a setting mean: which of a knob's sites, and knobs beside the catalogue's.
+/// What the names in a setting mean: which of a knob's sites, and knobs next to the catalogue's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// `@site`, as typed; beats `cpus`.

@@ -6,7 +6,7 @@ use crate::{KnobError, Named, Selection, Value, place_of_word};
 
 /// A value of a knob among others.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Level {
+pub enum RankedValue {
     /// A number: kHz, per cent of a CPU, or the knob's own unit.
     Number(f64),
     /// A word of an order, by its place.
@@ -19,19 +19,19 @@ pub enum Level {
 ///
 /// # Errors
 /// [`KnobError`] for what the knob does not take there.
-pub fn level(named: &Named, text: &str, machine: &mut dyn Look, at: &Selection) -> Result<Level, KnobError> {
+pub fn level(named: &Named, text: &str, machine: &mut dyn Look, at: &Selection) -> Result<RankedValue, KnobError> {
     let sites = named.sites_or_later(machine, at)?;
     let value = named.parse_at(text, machine, &sites)?;
     let typed = value.typed();
     if sites.iter().any(|site| named.knob.stands_for(&typed, machine, site).is_some()) {
-        return Ok(Level::Word(typed));
+        return Ok(RankedValue::Word(typed));
     }
     if let Some(place) = place_of_word(&named.name, &typed) {
-        return Ok(Level::Place(place, typed));
+        return Ok(RankedValue::Place(place, typed));
     }
     let size = |number: u64| match value {
         Value::Quota(_) => number as f64 / PER_PERCENT as f64,
         _ => number as f64,
     };
-    Ok(value.number().map_or(Level::Word(typed), |number| Level::Number(size(number))))
+    Ok(value.number().map_or(RankedValue::Word(typed), |number| RankedValue::Number(size(number))))
 }

@@ -8,13 +8,13 @@ mod seen;
 mod stats;
 pub mod text;
 
-pub use clock::{Clock, Clocks, PolicyInfo, Tunables, clocks, cpufreq};
-pub use cpus::{Boost, Cpus, Model, Pstate, cpus};
-pub use idle::{CpuIdle, Idle, IdleState, NO_REQUEST_US, ResumeLimit, idle};
-pub use net::{Device, Devices, devices};
-pub use power::{Cooling, Limit, Power, Throttled, Zone, power};
-pub use seen::Unread;
-pub use stats::{Change, InState, Stats};
+pub use clock::{Clock, PolicyFrequencies, PolicyInfo, Tunables, clocks, cpufreq};
+pub use cpus::{BoostSwitch, CpuModel, Cpus, Pstate, cpus};
+pub use idle::{CpuIdle, CpuIdleState, Idle, NO_REQUEST_US, ResumeLimit, idle};
+pub use net::{Devices, NetDevice, devices};
+pub use power::{Cooling, Power, Throttled, Zone, ZoneLimit, power};
+pub use seen::ReadFailure;
+pub use stats::{InState, Stats, Transition};
 pub(crate) use stats::{TICK_MS, times_in_state};
 
 use powerband_machine::{Errno, Look};
@@ -25,7 +25,7 @@ use crate::{KnobError, Selection, Value};
 
 /// A knob at one site as it is now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Reading {
+pub struct KnobReading {
     /// Canonical name.
     pub knob: String,
     /// Site.
@@ -50,9 +50,9 @@ const LISTED: usize = 64;
 /// Reads a knob at its sites.
 ///
 /// # Errors
-/// [`KnobError`] when the name, the site or the knob is not there; a file that cannot be read is a [`Reading`] that
+/// [`KnobError`] when the name, the site or the knob is not there; a file that cannot be read is a [`KnobReading`] that
 /// says so.
-pub fn get(machine: &mut dyn Look, knob: &KnobRef, narrow: &Selection) -> Result<Vec<Reading>, KnobError> {
+pub fn get(machine: &mut dyn Look, knob: &KnobRef, narrow: &Selection) -> Result<Vec<KnobReading>, KnobError> {
     let named = narrow.resolve(&knob.name, &[], machine)?;
     let sites = named.knob.sites(&named.name, machine, &narrow.at(knob.site.as_deref()))?;
     let mut readings = Vec::new();
@@ -76,7 +76,15 @@ pub fn get(machine: &mut dyn Look, knob: &KnobRef, narrow: &Selection) -> Result
             },
         };
         let cpus = site.policy.map(|policy| policy.cpus);
-        readings.push(Reading { knob: named.name.clone(), site: site.name, cpus, value, shown, choices, unreadable });
+        readings.push(KnobReading {
+            knob: named.name.clone(),
+            site: site.name,
+            cpus,
+            value,
+            shown,
+            choices,
+            unreadable,
+        });
     }
     Ok(readings)
 }

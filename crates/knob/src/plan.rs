@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use powerband_machine::{Action, Change, Look};
-use powerband_record::{Assignment, KnobRef, Setting, Side, placed};
+use powerband_record::{Assignment, InOrder, KnobRef, Setting, Side, placed};
 use serde::Serialize;
 
 use crate::policy::{Policies, policies};
@@ -33,12 +33,14 @@ pub(crate) struct Move {
     pub(crate) named: Named,
     pub(crate) value: Value,
     pub(crate) site: Site,
+    /// Whether neither a site nor CPUs were named.
+    pub(crate) everywhere: bool,
     pub(crate) from: Option<String>,
 }
 
 /// What would be turned, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Steps {
+pub struct PlannedSteps {
     pub(crate) parts: Vec<Part>,
     /// One line each, in the order of turning.
     pub lines: Vec<StepLine>,
@@ -46,7 +48,7 @@ pub struct Steps {
     pub notes: Vec<String>,
 }
 
-impl Steps {
+impl PlannedSteps {
     /// Whether everything in it can be set for good.
     ///
     /// # Errors
@@ -73,7 +75,7 @@ pub struct Target<'a> {
     pub sites: Option<&'a [Site]>,
 }
 
-impl Steps {
+impl PlannedSteps {
     /// Each knob of the setting, with what the plan added to it.
     pub fn targets(&self) -> impl Iterator<Item = Target<'_>> {
         self.parts.iter().map(|part| Target {
@@ -86,23 +88,25 @@ impl Steps {
 
 /// One knob at one site with what is done to set it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlannedKnob {
     /// The knob.
     pub named: Named,
     /// Site.
     pub site: Site,
+    /// Whether neither a site nor CPUs were named.
+    pub everywhere: bool,
     /// The value asked for.
     pub asked: Value,
     /// What sets it.
     pub action: Action,
 }
 
-impl Steps {
+impl PlannedSteps {
     /// What is done at each site, in order, also where it is set already. Nothing is done.
     ///
     /// # Errors
     /// [`KnobError`] for a site that is there only once a governor is in force that is not yet, and what cannot be read.
-    pub fn planned(&self, machine: &mut dyn Change) -> Result<Vec<Planned>, KnobError> {
+    pub fn planned(&self, machine: &mut dyn Change) -> Result<Vec<PlannedKnob>, KnobError> {
         let mut planned = Vec::new();
         for phase in Phase::ALL {
             for step in moves(&self.parts, phase, machine, true)? {
@@ -112,7 +116,8 @@ impl Steps {
                     errno,
                 };
                 let action = step.named.knob.turn(&step.value, machine, &step.site).map_err(unreadable)?.action;
-                planned.push(Planned { named: step.named, site: step.site, asked: step.value, action });
+                let Move { named, site, everywhere, value: asked, .. } = step;
+                planned.push(PlannedKnob { named, site, everywhere, asked, action });
             }
         }
         Ok(planned)
@@ -146,11 +151,10 @@ impl fmt::Display for StepLine {
     }
 }
 
-/// The assignments of a setting that concern one side of the rig; those for `both` concern each.
+/// The assignments of a setting that concern one machine of the rig; those for `both` and `all` concern each.
 #[must_use]
 pub fn for_side(setting: &Setting, side: Side) -> Setting {
-    let concerns =
-        |assignment: &&Assignment| assignment.knob.of_load().is_none() && assignment.knob.side.each().contains(&side);
+    let concerns = |assignment: &&Assignment| assignment.knob.of_load().is_none() && assignment.knob.side.covers(side);
     Setting { name: setting.name.clone(), assignments: setting.assignments.iter().filter(concerns).cloned().collect() }
 }
 
@@ -179,15 +183,15 @@ pub fn settles_ns(setting: &Setting) -> u64 {
 ///
 /// # Errors
 /// [`KnobError`] for the first thing that cannot be: a name, a site, a value, a governor that would be missing.
-pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Result<Steps, KnobError> {
-    let mut steps = Steps::default();
+pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Result<PlannedSteps, KnobError> {
+    let mut steps = PlannedSteps::default();
     let chosen = governors_chosen(setting);
     let mut resolved = Vec::new();
     for assignment in &setting.assignments {
         let named = narrow.resolve(&assignment.knob.name, &chosen, machine)?;
         resolved.push((named, assignment));
     }
-    resolved.sort_by_key(|(named, _)| named.knob.about().phase);
+    resolved.order_by_key(|(named, _)| named.knob.about().phase);
     for (named, assignment) in resolved {
         let at = narrow.at(assignment.knob.site.as_deref());
         let part = match named.knob.governor() {
@@ -221,7 +225,7 @@ pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Re
 
 /// What would be turned, in order, one line each, and the notes.
 #[must_use]
-pub fn describe_steps(steps: &Steps) -> Vec<String> {
+pub fn describe_steps(steps: &PlannedSteps) -> Vec<String> {
     steps.lines.iter().map(ToString::to_string).chain(steps.notes.iter().map(|note| format!("note: {note}"))).collect()
 }
 
@@ -322,7 +326,8 @@ pub(crate) fn moves(parts: &[Part], phase: Phase, machine: &mut dyn Look, now: b
                 }
                 _ => None,
             };
-            moves.push(Move { named: part.named.clone(), value: part.value.clone(), site, from });
+            let everywhere = part.at.site.is_none() && part.at.cpus.is_none();
+            moves.push(Move { named: part.named.clone(), value: part.value.clone(), site, everywhere, from });
         }
     }
     put_in_order(&mut moves)?;

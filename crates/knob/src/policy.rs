@@ -5,7 +5,7 @@ use powerband_machine::{Errno, Look};
 use powerband_record::CpuList;
 use serde::Serialize;
 
-use crate::look::Unread;
+use crate::look::ReadFailure;
 use crate::{KnobError, Selection, Site, Sites};
 
 /// A policy's CPUs that are online, and all of them.
@@ -67,7 +67,7 @@ pub struct Policies {
     /// Names of those whose CPUs are all offline: the kernel answers EBUSY for every file of theirs.
     pub asleep: Vec<String>,
     /// What of their lists of CPUs cannot be read.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<ReadFailure>,
 }
 
 /// Texts of some files of one folder, in their order.
@@ -186,9 +186,9 @@ impl Policies {
         let path = || format!("{folder}/{file}");
         let unread = match text.map(|text| CpuList::parse_spaced(&text)) {
             Ok(Ok(cpus)) => return (!cpus.is_empty()).then_some(cpus),
-            Ok(Err(error)) => Some(Unread { path: path(), why: error.to_string() }),
+            Ok(Err(error)) => Some(ReadFailure { path: path(), why: error.to_string() }),
             // What is not there is that of a policy that just went.
-            Err(errno) => Unread::refused(&path(), errno),
+            Err(errno) => ReadFailure::refused(&path(), errno),
         };
         self.unread.extend(unread);
         None

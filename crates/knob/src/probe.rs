@@ -1,11 +1,12 @@
-//! What a network driver makes of values of its coalescing: found by setting, reading back, and putting back at the end.
+//! What a network driver makes of values of its coalescing: found by setting, reading back, and restoring at the end.
 //!
-//! Every setting goes through the ledger with what was there first as its undo, so that whoever puts back after us has one
+//! Every setting goes through the ledger with what was there first as its undo, so that anyone who restores after us has one
 //! thing to do, whichever setting we were at.
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use powerband_machine::{Action, Change, Coalescing, CoalescingPlace, EntryId, Errno, Hold, PARAMETERS, Turn};
+use powerband_record::IntoOrdered as _;
 use serde::Serialize;
 
 use crate::catalogue::network_devices;
@@ -25,7 +26,7 @@ pub struct Probed {
     /// The device.
     pub device: String,
     /// Each number its driver has, in the kernel's order.
-    pub parameters: Vec<Found>,
+    pub parameters: Vec<ProbedParameter>,
     /// A switch that was off meanwhile, as it would have overridden the values.
     pub switched_off: Vec<&'static str>,
     /// How many settings it took.
@@ -34,7 +35,7 @@ pub struct Probed {
 
 /// What was found of one parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Found {
+pub struct ProbedParameter {
     /// Its name.
     pub name: &'static str,
     /// What it was before and is again.
@@ -51,7 +52,7 @@ pub struct Found {
     pub refused: BTreeMap<u32, Errno>,
 }
 
-impl Found {
+impl ProbedParameter {
     /// Whether the highest value tried was taken as it is, so that the end of its range was not seen.
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -146,7 +147,7 @@ impl Probing<'_> {
         (self.before.get(switch) == Some(1)).then_some(switch)
     }
 
-    fn parameter(&mut self, name: &'static str, value: u32) -> Result<Found, KnobError> {
+    fn parameter(&mut self, name: &'static str, value: u32) -> Result<ProbedParameter, KnobError> {
         let mut answers = Answers::new();
         self.last = value;
         let doubled = std::iter::once(0).chain((0..=HIGHEST.ilog2()).map(|power| 1 << power));
@@ -242,7 +243,7 @@ impl Probing<'_> {
         let (switch, value) = (self.switch(name), self.before.get(name).unwrap_or_default());
         let set = |value: u32, on: u32| {
             let all = std::iter::once((name.to_owned(), value)).chain(switch.map(|switch| (switch.to_owned(), on)));
-            Action::Coalesce { device: self.device.clone(), values: Coalescing(all.collect()) }
+            Action::Coalesce { device: self.device.clone(), values: Coalescing(all.into_map()) }
         };
         let with = |word: String, of_switch: &dyn Fn(&str) -> String| {
             switch.map_or(word.clone(), |switch| word + &of_switch(switch))
@@ -277,7 +278,7 @@ fn ends(answers: &Answers) -> bool {
     }
 }
 
-fn found(name: &'static str, value: u32, step: Option<u32>, answers: &Answers) -> Found {
+fn found(name: &'static str, value: u32, step: Option<u32>, answers: &Answers) -> ProbedParameter {
     let highest = answers.values().filter_map(|answer| answer.as_ref().ok().copied()).max();
     // What several that asked for as much or more have become.
     let clamped_to = highest.filter(|high| {
@@ -307,5 +308,5 @@ fn found(name: &'static str, value: u32, step: Option<u32>, answers: &Answers) -
             Ok(_) => {}
         }
     }
-    Found { name, value, takes, clamped_to, step, ignored, refused }
+    ProbedParameter { name, value, takes, clamped_to, step, ignored, refused }
 }

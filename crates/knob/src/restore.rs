@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::catalogue::shown_after_reset;
 use crate::policy::steps_khz;
 
-/// How often a limit that was put back is looked at …
+/// How often a limit that was restored is looked at …
 const LOOKS: u32 = 10;
 /// … and how long after each look, ns: it takes a few milliseconds.
 const PAUSE_NS: u64 = 10_000_000;
@@ -33,7 +33,7 @@ pub struct Foreign {
     pub changed: Option<LastChange>,
 }
 
-/// Something that could not be put back, or not from here.
+/// Something that could not be restored, or not from here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Failed {
     /// Canonical name.
@@ -44,7 +44,7 @@ pub struct Failed {
     pub why: String,
 }
 
-/// What came of putting back.
+/// What came of restoring.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Restored {
     /// Entries undone.
@@ -53,13 +53,13 @@ pub struct Restored {
     pub already: usize,
     /// Left alone: somebody else has turned it since.
     pub foreign: Vec<Foreign>,
-    /// Not put back.
+    /// Not restored.
     pub failed: Vec<Failed>,
     /// Left alone: it belongs to another network namespace, or to a device that is no longer there.
     pub elsewhere: Vec<Failed>,
     /// Entries of that kind that were let go of without being touched, because the caller insisted.
     pub given_up: usize,
-    /// Put back, and yet something else than before reads there: a limit that takes a moment, or firmware's hand.
+    /// Restored, and yet something else than before reads there: a limit that takes a moment, or firmware's hand.
     pub inexact: Vec<Foreign>,
 }
 
@@ -84,7 +84,7 @@ impl Restored {
         foreign.chain(failed.map(|it| format!("{} ({})", placed(&it.knob, &it.site), it.why))).collect()
     }
 
-    /// Everything that was put back and yet reads differently than before, a few words each.
+    /// Everything that was restored and yet reads differently than before, a few words each.
     #[must_use]
     pub fn differs(&self) -> Vec<String> {
         let shown = |text: &str| if text.is_empty() { "nothing".to_owned() } else { text.to_owned() };
@@ -95,7 +95,7 @@ impl Restored {
         self.inexact.iter().map(words).collect()
     }
 
-    /// Reads again what differed, for a moment: since Linux 5.3 a limit takes effect a little after it was put back.
+    /// Reads again what differed, for a moment: since Linux 5.3 a limit takes effect a little after it was restored.
     /// For when nothing runs any more, as it waits.
     pub fn wait_for_limits(&mut self, world: &mut dyn World, side: Side) {
         for _ in 0..LOOKS {
@@ -158,7 +158,7 @@ struct Work {
     held_up: BTreeSet<EntryId>,
     /// Entries whose files are no longer what was turned, so that what reads there says nothing.
     not_ours: BTreeSet<EntryId>,
-    /// Files of which a newer entry is not back: an older one taken back first would be overwritten by it later.
+    /// Files of which a newer entry is not back: an older one undone first would be overwritten by it later.
     stuck: BTreeSet<String>,
     restored: Restored,
 }
@@ -170,13 +170,29 @@ impl Work {
         let newer = path.as_ref().is_some_and(|path| self.stuck.contains(path));
         let outcome = if newer {
             Some(Undone::Failed { why: "a newer entry of the same file is not back".into() })
+        } else if self.is_used(id) {
+            Some(Undone::Failed { why: "a file in it is not back".into() })
         } else {
             self.undo_now(machine, id, force)
         };
         if outcome.is_some() {
-            self.stuck.extend(path);
+            self.stuck.extend(path.or_else(|| self.folder(id).map(str::to_owned)));
         }
         outcome
+    }
+
+    /// The folder that an entry removes again.
+    fn folder(&self, id: EntryId) -> Option<&str> {
+        match self.open.get(&id)?.turn.undo.as_ref()? {
+            Action::RemoveFolder { path } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Whether it removes a folder that has something of ours in it: its entry stays open with that.
+    fn is_used(&self, id: EntryId) -> bool {
+        let inside = |folder: &str, path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        self.folder(id).is_some_and(|folder| self.stuck.iter().any(|path| inside(folder, path)))
     }
 
     fn undo_now(&mut self, machine: &mut dyn Change, id: EntryId, force: bool) -> Option<Undone> {
@@ -223,12 +239,12 @@ impl Work {
 
     /// Whether an entry keeps what a governor has lost that is not back.
     fn waits(&self, id: EntryId) -> bool {
-        self.open.get(&id).is_some_and(|entry| is_keepsake(entry) && self.held_up.contains(&entry.step))
+        self.open.get(&id).is_some_and(|entry| is_saved_state(entry) && self.held_up.contains(&entry.step))
     }
 
     /// Whether it keeps something for a governor that is not to come: what was there before is back, and is another one.
     fn waits_in_vain(&self, id: EntryId) -> bool {
-        !self.waits(id) && self.open.get(&id).is_some_and(is_keepsake)
+        !self.waits(id) && self.open.get(&id).is_some_and(is_saved_state)
     }
 
     fn report(&mut self, machine: &mut dyn Look, id: EntryId, outcome: Undone) {
@@ -243,7 +259,7 @@ impl Work {
                 self.restored.foreign.push(Foreign { knob, site, found, ours, path, changed });
             }
             // What waits for a governor that is not back is no news of its own; the entry stays open with it.
-            Undone::Failed { .. } if self.waits(id) => {}
+            Undone::Failed { .. } if self.waits(id) || self.is_used(id) => {}
             Undone::Failed { why } => self.restored.failed.push(Failed { knob, site, why }),
             Undone::Elsewhere => {
                 let why = "it was set in another network namespace; run undo there".into();
@@ -319,7 +335,7 @@ fn asleep(machine: &mut dyn Look, entry: &OpenEntry) -> Option<Undone> {
 }
 
 /// What was set to the value it had is none: it says what was there before, and another hand's value is left alone.
-fn is_keepsake(entry: &OpenEntry) -> bool {
+fn is_saved_state(entry: &OpenEntry) -> bool {
     entry.turn.before.is_none() && entry.turn.undo.as_ref() == Some(&entry.turn.action)
 }
 

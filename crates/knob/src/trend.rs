@@ -24,7 +24,7 @@ const SLEEP: Trend = Trend { power: -0.3, time: 0.3 };
 /// Less sleep is allowed.
 const WAKE: Trend = Trend { power: 0.3, time: -0.3 };
 
-/// By canonical name. Signs come from what each knob does ([`crate::About::doc`]); sizes are in steps of how sure that is.
+/// By canonical name. Signs come from what each knob does ([`crate::MeterAbout::doc`]); sizes are in steps of how sure that is.
 const TABLE: &[(&str, Trend)] = &[
     ("cpufreq.freq", SPEED),
     ("cpufreq.max_freq", SPEED),

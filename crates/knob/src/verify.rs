@@ -6,7 +6,7 @@ use crate::Applied;
 
 /// A knob that is no longer where it landed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct MovedKnob {
     /// Canonical name.
     pub knob: String,
     /// Site.
@@ -19,8 +19,8 @@ pub struct Moved {
     pub found: String,
 }
 
-impl From<Moved> for Void {
-    fn from(moved: Moved) -> Void {
+impl From<MovedKnob> for Void {
+    fn from(moved: MovedKnob) -> Void {
         let knob = placed(&moved.knob, &moved.site);
         Void::KnobMoved { knob, expected: moved.expected, found: moved.found, by: Vec::new() }
     }
@@ -28,7 +28,7 @@ impl From<Moved> for Void {
 
 /// Reads every knob of a setting in force and names those that somebody moved. What reads as asked is fine even where
 /// it read otherwise at first: limits take effect a moment after the write.
-pub fn verify(machine: &mut dyn Look, applied: &Applied) -> Vec<Moved> {
+pub fn verify(machine: &mut dyn Look, applied: &Applied) -> Vec<MovedKnob> {
     let mut moved = Vec::new();
     for reached in &applied.sites {
         let (Some(path), Some(expected)) = (&reached.site.path, &reached.reads_back) else { continue };
@@ -38,7 +38,7 @@ pub fn verify(machine: &mut dyn Look, applied: &Applied) -> Vec<Moved> {
             Ok(text) => knob.shown(&text),
             Err(errno) => format!("nothing to read: {errno}"),
         };
-        moved.push(Moved {
+        moved.push(MovedKnob {
             knob: reached.named.name.clone(),
             site: reached.site.name.clone(),
             path: path.clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::Look;
-use powerband_record::{CpuList, format_khz};
+use powerband_record::{CpuList, IntoOrdered as _, format_khz};
 
 use crate::look::{TICK_MS, times_in_state};
 use crate::{Applied, Policy};
@@ -196,5 +196,5 @@ fn worked(machine: &mut dyn Look) -> BTreeMap<u32, (u64, u64)> {
         Some((cpu, (all - idle, all)))
     };
     // The first line, of all CPUs together, has no number.
-    text.lines().filter(|text| !text.starts_with("cpu ")).filter_map(line).collect()
+    text.lines().filter(|text| !text.starts_with("cpu ")).filter_map(line).into_map()
 }

@@ -6,7 +6,7 @@ use powerband_record::{Better, CpuList, Demand, Invocation, LoadVariant, Metric,
 use serde::{Deserialize, Serialize};
 
 use crate::drivers::{self, Driver, judged, shown};
-use crate::{CommandLine, Concluded, Finishes, LoadError, Part, Reads, Rig, Shell};
+use crate::{CommandLine, Concluded, Finishes, LoadError, LoadPart, Reads, RigEnds, Shell};
 
 /// Any program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -95,11 +95,11 @@ impl CommandOutput {
     }
 }
 
-/// The part of a command's far end.
+/// The part of a command's peer.
 pub(crate) const FAR_END: &str = "far";
 
 /// Words with the machines' addresses in their places.
-fn addressed(words: &[String], rig: &Rig) -> Vec<String> {
+fn addressed(words: &[String], rig: &RigEnds) -> Vec<String> {
     let far = rig.far.as_ref().unwrap_or(&rig.near);
     words.iter().map(|word| word.replace("{far}", far).replace("{near}", &rig.near)).collect()
 }
@@ -175,7 +175,7 @@ impl CommandLoad {
         }
     }
 
-    pub(crate) fn parts(&self, rig: &Rig) -> Vec<Part> {
+    pub(crate) fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
         let invocation = Invocation {
             input: self.input.clone(),
             output: match &self.output {
@@ -186,15 +186,16 @@ impl CommandLoad {
             ..self.set.clone()
         };
         let work = Work::Command { argv: addressed(&self.argv, rig), demand: self.demand.clone(), invocation };
-        let load = Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true };
+        let load =
+            LoadPart { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true };
         if self.far_command.is_empty() {
             return vec![load];
         }
         // Without a far machine both ends are here, and one of them is metered.
         let side = if rig.far.is_some() { Side::Far } else { Side::Near };
         let work = Work::command(addressed(&self.far_command, rig));
-        let far = Part { name: FAR_END, side, work, cpus: None, after: None, metered: side == Side::Far };
-        vec![far, Part { after: Some(FAR_END), ..load }]
+        let far = LoadPart { name: FAR_END, side, work, cpus: None, after: None, metered: side == Side::Far };
+        vec![far, LoadPart { after: Some(FAR_END), ..load }]
     }
 
     /// Whether the far machine's address is part of it.

@@ -2,7 +2,7 @@
 use powerband_record::{CpuList, Side, Work};
 use serde::{Deserialize, Serialize};
 
-use crate::Part;
+use crate::LoadPart;
 
 /// Counts in a loop for a fixed time on one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,8 +30,8 @@ impl Default for CounterLoad {
 }
 
 impl CounterLoad {
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    pub(crate) fn parts(&self) -> Vec<LoadPart> {
         let work = Work::Counter { for_ns: self.for_ns, align_to_second: self.align_to_second };
-        vec![Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
+        vec![LoadPart { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
     }
 }

@@ -121,7 +121,7 @@ pub(crate) struct Reading {
 }
 
 /// No network carries more, in Mbit/s; a larger rate is a slip of the tool.
-const MOST_MBIT_S: f64 = 1e8;
+const MAX_MBIT_S: f64 = 1e8;
 
 /// The driver of a command, if one reads its output.
 pub(crate) fn driver(argv: &[String], reads: Reads) -> Option<Driver> {
@@ -350,7 +350,7 @@ impl Reading {
         // What is measured of single packets and wake-ups passes within the run; a moment more is the tool's rounding.
         let most = match unit_s {
             Some((_, unit_s)) => (1.01 * printed.real_s + 0.05) / unit_s,
-            None if name.ends_with("_mbit_s") => MOST_MBIT_S,
+            None if name.ends_with("_mbit_s") => MAX_MBIT_S,
             None if name.starts_with("lost_") || name.contains("_lost_") => 100.0,
             None => f64::MAX,
         };

@@ -2,7 +2,7 @@
 use powerband_record::{Side, Work};
 use serde::{Deserialize, Serialize};
 
-use crate::Part;
+use crate::LoadPart;
 
 /// Nothing, for a fixed time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,8 +24,8 @@ impl Default for IdleLoad {
 }
 
 impl IdleLoad {
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    pub(crate) fn parts(&self) -> Vec<LoadPart> {
         let work = Work::Idle { for_ns: self.for_ns };
-        vec![Part { name: "load", side: Side::Near, work, cpus: None, after: None, metered: true }]
+        vec![LoadPart { name: "load", side: Side::Near, work, cpus: None, after: None, metered: true }]
     }
 }

@@ -97,7 +97,7 @@ fn work(json: &str) -> Result<(), Failure> {
             ping::ping(way, times.take_while(|&at_ns| at_ns < for_ns))?
         }
         Work::Wake { for_ns, interval_ns, priority } => wake::wake(for_ns, interval_ns, priority)?,
-        Work::Primes { ranks, limit, mpirun } => primes::launch(ranks, limit, mpirun)?,
+        Work::Primes { ranks, limit, mpirun, among } => primes::launch(ranks, limit, mpirun, among)?,
         Work::PrimesShare { rank, ranks, limit } => primes::share(rank, ranks, limit)?,
         Work::Orders { rate_per_s, workers, bound, batch, ramp_ns, for_ns, seed } => {
             orders::run(&orders::Demand { rate_per_s, workers, bound, batch, ramp_ns, for_ns, seed }, &mut control)?

@@ -351,13 +351,10 @@ fn shuffle(levels: &mut [u32], draw: u64) {
     }
 }
 
-/// Two numbers mixed to one that looks like chance (the finalizer of SplitMix64; Steele, Lea, Flood 2014).
+/// Two numbers mixed to one that looks like chance.
 pub(crate) fn mixed(a: u64, b: u64) -> u64 {
-    let mut x =
-        a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_add(1).wrapping_mul(0xd1b5_4a32_d192_ed03));
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    let b = b.wrapping_add(1).wrapping_mul(0xd1b5_4a32_d192_ed03);
+    powerband_record::stirred(a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::Finished;
-use powerband_record::{Better, CpuList, Histogram, Metric, Side, Void, Work};
+use powerband_record::{Better, CpuList, Histogram, IntoOrdered as _, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -43,7 +43,7 @@ pub enum Load {
 
 /// What the rig has, for loads that need two ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rig {
+pub struct RigEnds {
     /// Address of the near machine, as the far one reaches it.
     pub near: String,
     /// Address of the far machine, when there is one.
@@ -52,7 +52,7 @@ pub struct Rig {
 
 /// One process of a load.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct LoadPart {
     /// `load`, `send`, `receive`, `echo`.
     pub name: &'static str,
     /// Where it runs.
@@ -132,7 +132,7 @@ pub enum LoadError {
     /// A window that is none.
     #[error("stream: {0}; write e.g. window_bytes = 65536, or leave it to the kernel")]
     Stream(&'static str),
-    /// A far end's port without a far end.
+    /// A peer's port without a peer.
     #[error(
         "far_port is the port of far_command; write e.g. far_command = [\"iperf3\", \"-s\", \"-1\"], or leave it out"
     )]
@@ -325,7 +325,7 @@ impl Load {
         }
     }
 
-    /// What it measures beside that where the near machine has a meter of power, the judged one first.
+    /// What it measures next to that where the near machine has a meter of power, the judged one first.
     #[must_use]
     pub fn metrics_by_meter(&self) -> Vec<Metric> {
         match self {
@@ -336,7 +336,7 @@ impl Load {
 
     /// Its processes, in the order they start.
     #[must_use]
-    pub fn parts(&self, rig: &Rig) -> Vec<Part> {
+    pub fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
         match self {
             Load::Counter(counter) => counter.parts(),
             Load::Stream(stream) => stream.parts(rig),
@@ -344,7 +344,7 @@ impl Load {
             Load::Wake(wake) => wake.parts(),
             Load::Primes(primes) => primes.parts(),
             Load::Orders(orders) => orders.parts(),
-            // Whoever runs it runs its stages.
+            // Anyone who runs it runs its stages.
             Load::Ladder(ladder) => ladder.calibration().load.parts(rig),
             Load::Shop(shop) => shop.parts(),
             Load::Command(command) => command.parts(rig),
@@ -430,7 +430,7 @@ impl Load {
         matches!(self, Load::Command(command) if command.driver().is_some())
     }
 
-    /// The parts as metrics are picked from what they printed: without the words of whoever started them.
+    /// The parts as metrics are picked from what they printed: without the words of anyone who started them.
     #[must_use]
     pub fn own_words<'a>(&self, finishes: &'a Finishes) -> Cow<'a, Finishes> {
         let driver = if let Load::Command(command) = self { command.driver() } else { None };
@@ -506,7 +506,7 @@ impl Load {
     #[must_use]
     pub fn histograms(&self, finishes: &Finishes) -> BTreeMap<String, Histogram> {
         let named =
-            |name: &str| crate::latency::histogram(finishes).map(|it| (name.to_owned(), it)).into_iter().collect();
+            |name: &str| crate::latency::histogram(finishes).map(|it| (name.to_owned(), it)).into_iter().into_map();
         match self {
             Load::Ping(_) => named("rtt_ns"),
             Load::Wake(_) => named("wake_ns"),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles;
 use crate::reported::reported;
-use crate::{Finishes, Part};
+use crate::{Finishes, LoadPart};
 
 /// An order system at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl OrdersLoad {
         }
     }
 
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    pub(crate) fn parts(&self) -> Vec<LoadPart> {
         let work = Work::Orders {
             rate_per_s: self.rate_per_s,
             workers: self.workers,
@@ -86,7 +86,7 @@ impl OrdersLoad {
             for_ns: self.for_ns,
             seed: self.seed,
         };
-        vec![Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
+        vec![LoadPart { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
     }
 
     /// What was done, and how long after it was due.

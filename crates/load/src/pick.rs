@@ -1,8 +1,8 @@
-//! Metrics a user asks for: `NAME=SOURCE[:higher|lower|info]`, a source being a measured metric (`far/` or `both/` in front of
-//! a meter's, `@eth0` behind a network card's), one metric divided by another, a regular expression with one group, or a JSON path.
+//! Metrics a user asks for: `NAME=SOURCE[:higher|lower|info]`, a source being a measured metric (`far/`, `both/` or `all/` in
+//! front of a meter's, `@eth0` behind a network card's), one metric divided by another, a regular expression with one group, or a JSON path.
 use powerband_machine::Finished;
 use powerband_record::{Better, Metric, canonical_metric};
-use regex::Regex;
+use regex_lite::Regex;
 use serde_json_path::JsonPath;
 use thiserror::Error;
 
@@ -40,7 +40,7 @@ pub enum PickError {
     NoName(String),
     /// A ratio without a name.
     #[error(
-        "'{0}' names no machine; write far/ or both/ in front of a meter's metric, e.g. far/power_w; one metric by another needs a name, e.g. 'work_per_joule={0}'"
+        "'{0}' names no machine; write far/, both/ or all/ in front of a meter's metric, e.g. far/power_w; one metric by another needs a name, e.g. 'work_per_joule={0}'"
     )]
     Ratio(String),
     /// Not a pattern with one group.
@@ -67,7 +67,7 @@ pub enum PickError {
 }
 
 /// What names a machine in front of a metric.
-const SIDES: [&str; 3] = ["near", "far", "both"];
+const SIDES: [&str; 4] = ["near", "far", "both", "all"];
 
 impl MetricSpec {
     /// Reads `[NAME=]SOURCE[:higher|lower|info]`; what is for information is shown and not judged. Which way is better, where
@@ -170,7 +170,7 @@ fn operands(source: &str) -> Result<(String, Option<String>), PickError> {
 
 fn compile(pattern: &str) -> Result<Regex, PickError> {
     let wrong = |why: &str| PickError::Pattern { pattern: pattern.into(), why: why.into() };
-    let last_line = |e: regex::Error| e.to_string().lines().last().unwrap_or_default().trim().to_owned();
+    let last_line = |e: regex_lite::Error| e.to_string().lines().last().unwrap_or_default().trim().to_owned();
     let regex = Regex::new(pattern).map_err(|e| wrong(&last_line(e)))?;
     if regex.captures_len() < 2 { Err(wrong("it has no group; put ( ) around the number")) } else { Ok(regex) }
 }

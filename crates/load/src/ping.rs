@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles;
 use crate::reported::reported;
-use crate::{Finishes, Part, Rig};
+use crate::{Finishes, LoadPart, RigEnds};
 
 /// Small packets there and back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct PingLoad {
     /// CPUs the echo is pinned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub echo_pin: Option<CpuList>,
-    /// Beside the echo an ordinary process counts on the same CPU, which so never sleeps.
+    /// Next to the echo an ordinary process counts on the same CPU, which so never sleeps.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub echo_busy: bool,
 }
@@ -77,7 +77,7 @@ impl PingLoad {
         }
     }
 
-    pub(crate) fn parts(&self, rig: &Rig) -> Vec<Part> {
+    pub(crate) fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
         let (side, address) = match &rig.far {
             Some(far) => (Side::Far, far.clone()),
             None => (Side::Near, rig.near.clone()),
@@ -95,7 +95,7 @@ impl PingLoad {
             size_bytes: self.size_bytes,
         };
         let metered = |name: &str| name == "load" || (name == "echo" && side == Side::Far);
-        let part = |name, side, work, cpus, after| Part { metered: metered(name), name, side, work, cpus, after };
+        let part = |name, side, work, cpus, after| LoadPart { metered: metered(name), name, side, work, cpus, after };
         match protocol {
             Protocol::Icmp => vec![part("load", Side::Near, ping, self.pin.clone(), None)],
             Protocol::Udp | Protocol::Tcp => {
@@ -180,13 +180,13 @@ mod tests {
 
     #[test]
     fn the_far_machine_answers_and_its_kernel_alone_for_icmp() {
-        let pair = Rig { near: "near".into(), far: Some("far".into()) };
-        let sides = |ping: &PingLoad, rig: &Rig| -> Vec<_> {
+        let pair = RigEnds { near: "near".into(), far: Some("far".into()) };
+        let sides = |ping: &PingLoad, rig: &RigEnds| -> Vec<_> {
             ping.parts(rig).iter().map(|part| (part.name, part.side)).collect()
         };
         let udp = PingLoad::default();
         assert_eq!(sides(&udp, &pair), [("echo", Side::Far), ("load", Side::Near)]);
-        let alone = Rig { near: "127.0.0.1".into(), far: None };
+        let alone = RigEnds { near: "127.0.0.1".into(), far: None };
         assert_eq!(sides(&udp, &alone), [("echo", Side::Near), ("load", Side::Near)]);
         let icmp = PingLoad { protocol: Protocol::Icmp, ..udp };
         assert_eq!(sides(&icmp, &pair), [("load", Side::Near)]);

@@ -5,7 +5,7 @@ use powerband_record::{CpuList, Side, Void, Work, primes_below};
 use serde::{Deserialize, Serialize};
 
 use crate::reported::reported;
-use crate::{Finishes, Part};
+use crate::{Finishes, LoadPart};
 
 /// Primes counted by ranks that wait for one another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub enum Mpirun {
 }
 
 /// The count is made by divisions in 32 bits.
-const MOST: u64 = u32::MAX as u64;
+const MAX: u64 = u32::MAX as u64;
 /// Ranks that a machine can be asked for.
 const RANKS: std::ops::RangeInclusive<u32> = 1..=1024;
 
@@ -51,7 +51,7 @@ impl Default for PrimesLoad {
 impl PrimesLoad {
     /// What makes no sense about it.
     pub(crate) fn mistake(&self) -> Option<&'static str> {
-        if !(3..=MOST).contains(&self.limit) {
+        if !(3..=MAX).contains(&self.limit) {
             Some("its limit must be 3 to 4294967295")
         } else if self.ranks.is_some_and(|ranks| !RANKS.contains(&ranks)) {
             Some("its ranks must be 1 to 1024")
@@ -74,9 +74,10 @@ impl PrimesLoad {
         format!("primes below {} by {ranks}{started}", self.limit)
     }
 
-    pub(crate) fn parts(&self) -> Vec<Part> {
-        let work = Work::Primes { ranks: self.ranks, limit: self.limit, mpirun: self.mpirun == Mpirun::Always };
-        vec![Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
+    pub(crate) fn parts(&self) -> Vec<LoadPart> {
+        let work =
+            Work::Primes { ranks: self.ranks, limit: self.limit, mpirun: self.mpirun == Mpirun::Always, among: None };
+        vec![LoadPart { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
     }
 
     /// What it cost, as `time` would tell it: children that were waited for count.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles;
 use crate::reported::reported;
-use crate::{Finishes, Part};
+use crate::{Finishes, LoadPart};
 
 /// A web shop and its customers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ impl ShopLoad {
         format!("shop{on} under {} customer{plural} for {length}", self.customers)
     }
 
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    pub(crate) fn parts(&self) -> Vec<LoadPart> {
         let work = Work::Shop {
             server: self.server,
             customers: self.customers,
@@ -82,7 +82,7 @@ impl ShopLoad {
             for_ns: self.for_ns,
             seed: self.seed,
         };
-        vec![Part { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
+        vec![LoadPart { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
     }
 }
 

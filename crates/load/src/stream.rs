@@ -6,7 +6,7 @@ use powerband_record::{Better, CpuList, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::reported::reported;
-use crate::{Finishes, Part, Rig};
+use crate::{Finishes, LoadPart, RigEnds};
 
 /// Which way the data flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,7 +166,7 @@ impl StreamLoad {
         forth.chain(NAMES.iter().skip(BACK).take(back).map(|names| (*names, true)))
     }
 
-    pub(crate) fn parts(&self, rig: &Rig) -> Vec<Part> {
+    pub(crate) fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
         let far = if rig.far.is_some() { Side::Far } else { Side::Near };
         let mut ends = (Vec::new(), Vec::new());
         for ([receive, send], back) in self.pairs() {
@@ -182,7 +182,8 @@ impl StreamLoad {
             // Meters are read around the first pair alone.
             let first = receive == NAMES[0][0];
             let (receives, sends) = self.work(address);
-            let part = |name, side, work, after, metered| Part { name, side, work, cpus: pin(side), after, metered };
+            let part =
+                |name, side, work, after, metered| LoadPart { name, side, work, cpus: pin(side), after, metered };
             ends.0.push(part(receive, to, receives, None, first && to != from));
             ends.1.push(part(send, from, sends, Some(receive), first));
         }
@@ -305,7 +306,7 @@ mod tests {
     #[test]
     fn streams_of_both_directions_add_up() {
         let both = load(json!({"kind": "stream", "direction": "both", "streams": 2}));
-        let rig = Rig { near: "near".into(), far: Some("far".into()) };
+        let rig = RigEnds { near: "near".into(), far: Some("far".into()) };
         let parts = both.parts(&rig);
         let ends: Vec<_> = parts.iter().map(|part| (part.name, part.side, part.metered)).collect();
         assert_eq!(ends[..2], [("receive", Side::Near, true), ("receive-2", Side::Near, false)]);

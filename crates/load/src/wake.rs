@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles;
 use crate::reported::reported;
-use crate::{Finishes, Part};
+use crate::{Finishes, LoadPart};
 
 /// One thread that sleeps and wakes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct WakeLoad {
     pub interval_ns: u64,
     /// Real-time priority (SCHED_FIFO, sched(7)), 1 to 99, which needs the right; 0 is an ordinary thread.
     pub priority: u32,
-    /// Beside it an ordinary process counts on the same CPU, which so never sleeps.
+    /// Next to it an ordinary process counts on the same CPU, which so never sleeps.
     pub busy: bool,
     /// CPU it stays on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ impl Default for WakeLoad {
 /// Intervals that can be kept, ns.
 const INTERVALS_NS: std::ops::RangeInclusive<u64> = 50_000..=10_000_000_000;
 
-/// Who counts beside it goes on a little longer, so that the last wakings are like the first, ns.
+/// Who counts next to it goes on a little longer, so that the last wakings are like the first, ns.
 const LONGER_NS: u64 = 200_000_000;
 
 impl WakeLoad {
@@ -56,10 +56,10 @@ impl WakeLoad {
         }
     }
 
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    pub(crate) fn parts(&self) -> Vec<LoadPart> {
         let wake = Work::Wake { for_ns: self.for_ns, interval_ns: self.interval_ns, priority: self.priority };
         let busy = Work::Counter { for_ns: self.for_ns + LONGER_NS, align_to_second: false };
-        let part = |name, work| Part {
+        let part = |name, work| LoadPart {
             name,
             side: Side::Near,
             work,

@@ -15,7 +15,7 @@ pub enum Action {
         /// Exactly what is written.
         text: String,
     },
-    /// Put another ordinary file in the place of one, or where there is none: whoever reads it meanwhile, or after a power
+    /// Put another ordinary file in the place of one, or where there is none: anyone who reads it meanwhile, or after a power
     /// cut, finds all of the old text or all of the new. For files that are read at boot.
     ReplaceFile {
         /// Absolute path.
@@ -75,14 +75,14 @@ pub enum Action {
         /// Program and arguments.
         argv: Vec<String>,
         /// Number of the user it runs as; 0 is the owner of the process, and `None` the user who called sudo where there is
-        /// one. The ledger always has a number, so that whoever restores runs it with the same rights.
+        /// one. The ledger always has a number, so that anyone who restores runs it with the same rights.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user: Option<u32>,
     },
 }
 
 /// Where the text of a file that is replaced is written first: in its folder, under a name that no program reads as one of
-/// the folder's files. What is left of it is removed when the replacement is taken back.
+/// the folder's files. What is left of it is removed when the replacement is undone.
 #[must_use]
 pub fn draft_of(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use powerband_record::IntoOrdered as _;
 use serde::{Deserialize, Serialize};
 
 use crate::Errno;
@@ -125,7 +126,7 @@ impl Coalescing {
             let (name, value) = line.split_once(' ')?;
             Some((name.to_owned(), Parameter::named(name)?.parse(value)?))
         };
-        Coalescing(text.lines().filter_map(value).collect())
+        Coalescing(text.lines().filter_map(value).into_map())
     }
 }
 

@@ -37,7 +37,7 @@ impl<'p> CommandPlace<'p> {
         parts(path, PLACE).map(|(user, line)| CommandPlace { line, user })
     }
 
-    /// Program and arguments. It runs in the folder `/`, so that it means the same to whoever reads it later.
+    /// Program and arguments. It runs in the folder `/`, so that it means the same to anyone who reads it later.
     #[must_use]
     pub fn argv(&self) -> Vec<String> {
         ["sh", "-c", &format!("cd / && {}", self.line)].map(str::to_owned).to_vec()

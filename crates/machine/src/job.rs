@@ -21,7 +21,7 @@ pub struct Job {
     /// Whose rights and surroundings it has; ours when `None`.
     pub user: Option<User>,
     /// At most this much of each output stream is kept, bytes; `None` passes them on to our own as they come, which a
-    /// machine at a far end cannot: it keeps 1 MiB of each.
+    /// machine at a peer cannot: it keeps 1 MiB of each.
     pub output_limit: Option<usize>,
     /// What the machine reads around it.
     pub around: Vec<Sampling>,

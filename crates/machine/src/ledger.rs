@@ -1,4 +1,4 @@
-//! The ledger: what must be put back. Its format, and the bookkeeping every machine shares; where it is kept is a [`LedgerStore`].
+//! The ledger: what must be restored. Its format, and the bookkeeping every machine shares; where it is kept is a [`LedgerStore`].
 //!
 //! One record a line: `PBL1 CRC JSON`, CRC-32 (IEEE) of the JSON in eight hex digits. A line is appended and synced
 //! before the action it announces. A last line that is torn was never acted on; an altered line is told of and set
@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 
 pub use self::format::Damage;
 use self::format::{Kind, Part, Record, encode};
-pub use self::settle::Origin;
+pub use self::settle::EntryOrigin;
 use self::settle::{Read, Stand, is_volatile};
 pub use self::store::{LedgerError, LedgerStore, MemoryLedger};
 use crate::{Action, Errno, Hold, Turn};
+use powerband_record::InOrder;
 
 /// Number of an entry, rising for the life of a ledger file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
@@ -31,8 +32,8 @@ pub struct OpenEntry {
     /// The boot it was made in.
     pub boot_id: String,
     /// Where it was made.
-    #[serde(default, skip_serializing_if = "Origin::is_anywhere")]
-    pub origin: Origin,
+    #[serde(default, skip_serializing_if = "EntryOrigin::is_anywhere")]
+    pub origin: EntryOrigin,
     /// What was done.
     pub turn: Turn,
     /// Whether the action is known to have been tried (else we were interrupted in it).
@@ -105,7 +106,7 @@ impl OpenEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Undone {
-    /// Taken back; reads as before.
+    /// Undone; reads as before.
     Undone,
     /// It already was as before, or the action never took place.
     AlreadyBack,
@@ -170,7 +171,7 @@ pub struct Ledger {
 
 /// A file longer than this is written anew once nothing in it is held: what stays set or kept for months must not keep the records of
 /// everything that was done and undone meanwhile, bytes.
-const LONGEST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 impl Ledger {
     /// Reads what a store holds, and writes nothing.
@@ -235,7 +236,7 @@ impl Ledger {
         self
     }
 
-    /// On a machine, by [`Origin::machine_name`]. Several machines may have their ledger in one file: a home folder on a file
+    /// On a machine, by [`EntryOrigin::machine_name`]. Several machines may have their ledger in one file: a home folder on a file
     /// server, a root file system that all nodes share. Each sees what is its own; an entry of this boot is, whatever it is
     /// called by now.
     #[must_use]
@@ -319,7 +320,7 @@ impl Ledger {
     /// [`LedgerError`]: do not act.
     pub fn intend(&mut self, turn: &Turn, read: Read<'_>) -> Result<EntryId, LedgerError> {
         let id = EntryId(self.next);
-        let origin = Origin { machine: self.machine.clone(), ..Origin::of(&turn.action, self.net_ns, read) };
+        let origin = EntryOrigin { machine: self.machine.clone(), ..EntryOrigin::of(&turn.action, self.net_ns, read) };
         let read_before = settle::read_before(turn, read);
         let (boot_id, turn) = (self.boot_id.clone(), Box::new(turn.clone()));
         self.write(Record::Intent { id, boot_id, origin, read_before, turn })?;
@@ -342,7 +343,7 @@ impl Ledger {
         let record = Record::Done { id, errno, reads_back };
         let done = self.write(record.clone());
         if done.is_err() {
-            // In memory it is known all the same, for whoever asks this ledger.
+            // In memory it is known all the same, for anyone who asks this ledger.
             self.apply(record);
         }
         let needless = self.find(id).is_some_and(|entry| entry.turn.undo.is_none() || entry.is_refused());
@@ -378,7 +379,7 @@ impl Ledger {
     /// shares with us. A file that cannot be written anew says the same as before.
     fn shorten(&mut self) {
         let stays = self.open.iter().all(|entry| entry.turn.hold == Hold::Set);
-        if self.length > LONGEST_BYTES && stays && self.others.is_empty() && self.damage.is_empty() {
+        if self.length > MAX_BYTES && stays && self.others.is_empty() && self.damage.is_empty() {
             let _ = self.rewrite();
         }
     }
@@ -472,7 +473,7 @@ impl Ledger {
     fn rewrite(&mut self) -> Result<(), LedgerError> {
         let mut text = String::new();
         let mut all: Vec<OpenEntry> = self.others.iter().chain(&self.open).cloned().collect();
-        all.sort_by_key(|entry| entry.id);
+        all.order_by_key(|entry| entry.id);
         for entry in all {
             let OpenEntry { id, boot_id, origin, turn, acted, errno, reads_back, read_before, .. } = entry;
             text += &encode(&Record::Intent { id, boot_id, origin, read_before, turn: Box::new(turn) });

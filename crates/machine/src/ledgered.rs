@@ -34,7 +34,7 @@ pub enum Rule {
     IntentFirst,
     /// What came of the action is recorded.
     ResultIsRecorded,
-    /// An action whose result cannot be recorded is taken back at once.
+    /// An action whose result cannot be recorded is undone at once.
     UnrecordedIsTakenBack,
     /// A refusal is believed only where what reads back proves it.
     RefusalsAreProved,

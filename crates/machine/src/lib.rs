@@ -7,11 +7,11 @@ mod action;
 mod coalescing;
 mod command;
 mod errno;
+mod error_recorder;
 mod job;
 pub mod ledger;
 mod ledgered;
 mod machine;
-mod noting;
 mod perf;
 mod readable;
 mod setter;
@@ -23,11 +23,13 @@ pub use action::{Acted, Action, CpuQuota, Hold, Turn, draft_of};
 pub use coalescing::{Coalescing, CoalescingPlace, PARAMETERS, Parameter};
 pub use command::{CommandPlace, LinesPlace};
 pub use errno::Errno;
+pub use error_recorder::{ErrorRecorder, ReadFailure};
 pub use job::{Finished, Job, LeftBehind, ProcessId, Sampling, SpawnError, User};
-pub use ledger::{Damage, EntryId, KEPT, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Origin, Undone};
+pub use ledger::{
+    Damage, EntryId, EntryOrigin, KEPT, Ledger, LedgerError, LedgerStore, MemoryLedger, OpenEntry, Undone,
+};
 pub use ledgered::{Device, LedgerRead, Ledgered, Performed, Rule};
 pub use machine::{Change, Entry, Handle, Identity, LATENCY_DEVICE, LastChange, Look, Machine, Run, Sample, Watch};
-pub use noting::{Noting, Unread};
 pub use perf::PerfPlace;
 pub use readable::Readable;
 pub use setter::{Asked, AskedKnob, Setter};

@@ -161,7 +161,7 @@ pub trait Change: Look {
     /// [`LedgerError`] when it could not be written down; then they are still held.
     fn keep(&mut self, entries: &[EntryId]) -> Result<(), LedgerError>;
 
-    /// What is turned and not yet taken back, oldest first.
+    /// What is turned and not yet undone, oldest first.
     fn open_entries(&self) -> Vec<OpenEntry>;
 
     /// What of the ledger is damaged: lines that were altered or lost a part. Nobody acts on them.
@@ -201,7 +201,7 @@ pub trait Run: Look {
     /// Asks a process and its children to end (`force`: makes them).
     fn end(&mut self, process: ProcessId, force: bool);
 
-    /// What is known of a process once [`crate::Wake::Ended`] has named it; only once.
+    /// What is known of a process once [`crate::Wake::FormulaResult`] has named it; only once.
     fn finished(&mut self, process: ProcessId) -> Option<Finished>;
 
     /// Counts what work that has ended left running, and ends it where `end` says so. Not to be called while any other

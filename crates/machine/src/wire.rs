@@ -1,4 +1,4 @@
-//! What a command and the agent at a far end say to each other over a stream of bytes: the shapes, and their frames.
+//! What a command and the agent at a peer say to each other over a stream of bytes: the shapes, and their frames.
 //!
 //! A frame is a length (u32, little endian) and so many bytes of JSON. The command opens with [`Hello`], the agent answers
 //! with [`Welcome`] or [`Refusal`]; then calls go one way, answers and news the other. A call's number comes back with
@@ -13,7 +13,7 @@ use crate::{Action, Asked, EntryId, Finished, Handle, Identity, Job, ProcessId, 
 /// Version of everything in this file. Any change of a shape is another version, and other versions are refused.
 pub const WIRE_VERSION: u32 = 9;
 /// The longest frame, bytes without its length: two outputs of a load of 1 MiB each, escaped, fit.
-pub const MOST_FRAME_BYTES: usize = 16 << 20;
+pub const MAX_FRAME_BYTES: usize = 16 << 20;
 /// How long the command is silent when nothing is measured, ns.
 pub const IDLE_SILENCE_NS: u64 = 5_000_000_000;
 /// The lease outlives the silence that was told by this, ns: the command has its time to ask, and to give up first.
@@ -52,7 +52,7 @@ pub struct Hello {
     pub powerband: String,
     /// What for.
     pub purpose: Purpose,
-    /// What it is doing, for whoever finds the machine locked.
+    /// What it is doing, for anyone who finds the machine locked.
     pub doing: String,
     /// Where the command itself runs and keeps its ledger, so that an agent on the same host does not share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,7 +125,7 @@ pub enum FromAgent {
     Ended(ProcessId, Box<Finished>),
 }
 
-/// A call of [`crate::Machine`]; the answer is what its method answers, as JSON.
+/// A call of [`crate::PublishedMachine`]; the answer is what its method answers, as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
@@ -167,7 +167,7 @@ pub enum Call {
     Unguarded,
     /// `left_behind`, and whether to end it: `LeftBehind`.
     LeftBehind(bool),
-    /// From now on the agent gives up when it hears nothing for this long, ns: nothing.
+    /// From now on the agent gives up when it hears nothing for this long, ns; with 0 its owner lets go: nothing.
     Lease(u64),
     /// `is_needed` of a [`crate::Setter`]: `bool`.
     Needs(Box<Action>),
@@ -219,7 +219,7 @@ pub enum WireError {
 /// [`WireError::TooLong`] when it is longer than any frame may be.
 pub fn frame(message: &impl Serialize) -> Result<Vec<u8>, WireError> {
     let json = serde_json::to_vec(message).map_err(|error| WireError::NotOurs(error.to_string()))?;
-    let length = u32::try_from(json.len()).ok().filter(|_| json.len() <= MOST_FRAME_BYTES);
+    let length = u32::try_from(json.len()).ok().filter(|_| json.len() <= MAX_FRAME_BYTES);
     let length = length.ok_or(WireError::TooLong(json.len()))?;
     Ok([&length.to_le_bytes(), json.as_slice()].concat())
 }
@@ -257,7 +257,7 @@ pub struct Frames {
 
 impl Default for Frames {
     fn default() -> Self {
-        Frames::no_longer_than(MOST_FRAME_BYTES)
+        Frames::no_longer_than(MAX_FRAME_BYTES)
     }
 }
 
@@ -265,7 +265,7 @@ impl Frames {
     /// From somebody who has nothing so long to say, bytes without a frame's length.
     #[must_use]
     pub fn no_longer_than(bytes: usize) -> Self {
-        Frames { bytes: Vec::new(), longest: bytes.min(MOST_FRAME_BYTES) }
+        Frames { bytes: Vec::new(), longest: bytes.min(MAX_FRAME_BYTES) }
     }
 
     /// Some bytes have come.

@@ -37,7 +37,7 @@ pub enum Wake {
     Stop(StopSignal),
     /// A signal came that [`World::hear_user_signals`] listens for.
     User(UserSignal),
-    /// Somebody else wrote to a place that is watched; ask [`crate::Watch::take_writes`]. A machine at a far end does not
+    /// Somebody else wrote to a place that is watched; ask [`crate::Watch::take_writes`]. A machine at a peer does not
     /// tell it by itself.
     Wrote(Side),
     /// A machine can no longer be reached.
@@ -49,8 +49,24 @@ pub trait World {
     /// The clock, ns from an arbitrary start; never goes back.
     fn now_ns(&self) -> u64;
 
-    /// The near or the far machine; `None` when the rig has no far end (or for [`Side::Both`]).
+    /// One machine; `None` when the rig has none of that side, and for [`Side::Both`] and [`Side::All`]. Of a list the near one is
+    /// the first.
     fn machine(&mut self, side: Side) -> Option<&mut dyn Machine>;
+
+    /// Its machines as it calls them, the near one or the first of a list first.
+    fn sides(&mut self) -> Vec<Side> {
+        [Side::Near, Side::Far].into_iter().filter(|side| self.machine(*side).is_some()).collect()
+    }
+
+    /// The machines that something on this side concerns, whether they are there or not: each as this rig calls it.
+    fn covered(&mut self, side: Side) -> Vec<Side> {
+        match side {
+            Side::All => self.sides(),
+            Side::Both => vec![Side::Near, Side::Far],
+            Side::Near => vec![self.sides().first().copied().unwrap_or_default()],
+            one => vec![one],
+        }
+    }
 
     /// Waits until something happens or `until_ns` comes; without a deadline, until something happens. In a simulated
     /// World this is where virtual time passes, and nowhere else. What jobs watch is read meanwhile.

@@ -11,7 +11,7 @@ const TIME_STEP_NS: u64 = 1_000_000;
 
 /// Courses of one machine, open for one piece of work.
 #[derive(Debug, Default)]
-pub struct Courses {
+pub struct OpenCourses {
     /// Those read at one period are read together, each from its place in the list of handles on.
     watched: BTreeMap<u64, Vec<Open>>,
     after_ns: u64,
@@ -31,7 +31,7 @@ enum Source {
     Utilisation(Utilisation),
 }
 
-impl Courses {
+impl OpenCourses {
     /// Opens what is to be kept of this machine, of `cpus` where a recording names none itself and all when `None`.
     ///
     /// # Errors
@@ -40,8 +40,8 @@ impl Courses {
         machine: &mut dyn Look,
         recordings: &[Recording],
         cpus: Option<&CpuList>,
-    ) -> Result<Courses, (Recorded, String)> {
-        let mut courses = Courses::default();
+    ) -> Result<OpenCourses, (Recorded, String)> {
+        let mut courses = OpenCourses::default();
         let mut all = None;
         for recording in recordings {
             let named = recording.cpus.as_ref().or(cpus);
@@ -81,7 +81,7 @@ impl Courses {
         self.after_ns
     }
 
-    /// What was read by [`Courses::watches`] around the work and after it, a timeline for each clock and each CPU. Readings
+    /// What was read by [`OpenCourses::watches`] around the work and after it, a timeline for each clock and each CPU. Readings
     /// that failed are left out.
     #[must_use]
     pub fn timelines(&self, side: Side, around: &[Vec<Moment>], after: &[Vec<Moment>]) -> Vec<Timeline> {

@@ -2,7 +2,7 @@
 use powerband_machine::LinesPlace;
 use powerband_record::{CommandMeter, MeterUnit, parse_duration_ns};
 
-use crate::{Kind, MeterInstance, Sample, Window};
+use crate::{GaugeSample, Kind, MeterInstance, Window};
 
 /// Name of the kind.
 pub(crate) const NAME: &str = "cmd";
@@ -35,7 +35,7 @@ impl MeterInstance {
             true => Kind::Counter { wrap: None },
             false => Kind::Gauge { interval_ns, window: Window::Before },
         };
-        // Nobody's number: the user who called sudo, whoever that is when it is read.
+        // Nobody's number: the user who called sudo, anyone who that is when it is read.
         let user = meter.as_root.then_some(0);
         let source = LinesPlace { line: &meter.command, user }.to_string();
         let mut instance = MeterInstance::new(NAME, meter.boundary.clone(), source, kind);
@@ -52,7 +52,7 @@ pub(crate) fn samples(
     unit: MeterUnit,
     texts: &[String],
     (start_ns, end_ns): (u64, u64),
-) -> Vec<Sample> {
+) -> Vec<GaugeSample> {
     let failed = |why: String| vec![(start_ns, Err(why.clone())), (end_ns, Err(why))];
     let mut numbers: Vec<(u64, u64)> = Vec::new();
     for line in texts.iter().flat_map(|text| text.lines()).filter_map(stamped) {
@@ -70,7 +70,7 @@ pub(crate) fn samples(
             end_ns.saturating_sub(numbers.last().map_or(start_ns, |last| last.0.max(start_ns))) / 1_000_000
         ));
     };
-    let mut samples: Vec<Sample> = Vec::new();
+    let mut samples: Vec<GaugeSample> = Vec::new();
     let inside = numbers.iter().filter(|(at, _)| (start_ns + 1..end_ns).contains(at));
     match meter.kind {
         // A number stands for the time before it.

@@ -49,7 +49,7 @@ pub(crate) const PERIODS: u64 = 10;
 const BORNE: usize = 10;
 
 /// One reading: when, ns, and what, uW or uJ, or why not.
-pub type Sample = (u64, Result<u64, String>);
+pub type GaugeSample = (u64, Result<u64, String>);
 
 /// Time-weighted mean over the time from `start_ns` to `end_ns`, uW. A number that stands for the interval before it
 /// weighs as long as the time since the reading before; an instantaneous one counts half to each side (trapezoids, the
@@ -58,7 +58,7 @@ pub type Sample = (u64, Result<u64, String>);
 /// # Errors
 /// [`GaugeError`] when the readings do not tell.
 pub fn mean(
-    samples: &[Sample],
+    samples: &[GaugeSample],
     (start_ns, end_ns): (u64, u64),
     interval_ns: u64,
     window: Window,
@@ -67,7 +67,7 @@ pub fn mean(
     if ran_ns < interval_ns.saturating_mul(PERIODS) {
         return Err(GaugeError::TooShort { ran_ns, interval_ns });
     }
-    let inside: Vec<&Sample> = samples.iter().filter(|(at, _)| (start_ns..=end_ns).contains(at)).collect();
+    let inside: Vec<&GaugeSample> = samples.iter().filter(|(at, _)| (start_ns..=end_ns).contains(at)).collect();
     let good: Vec<(u64, u64)> = inside.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect();
     let missing = inside.len() - good.len();
     if good.len() < 2 || missing * BORNE > inside.len() {
@@ -111,7 +111,7 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    fn ramp(n: u64) -> Vec<Sample> {
+    fn ramp(n: u64) -> Vec<GaugeSample> {
         (0..=n).map(|i| (i * S, Ok(i * 1000))).collect()
     }
 
@@ -133,7 +133,7 @@ mod tests {
             "the load ran for 9999 ms and this meter makes a number every 1000 ms; make the load last ten of those \
              (10 s), e.g. by repeating it"
         );
-        let dead: Vec<Sample> = (0..20).map(|i| (i * S, Ok(0))).collect();
+        let dead: Vec<GaugeSample> = (0..20).map(|i| (i * S, Ok(0))).collect();
         assert_eq!(mean(&dead, (0, 19 * S), S, Window::Before), Err(GaugeError::Dead(20)));
         let mut holes = ramp(20);
         holes[5].1 = Err("gone".into());

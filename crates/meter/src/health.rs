@@ -1,5 +1,5 @@
 //! Telling what a machine draws from what no machine does: spikes, counters that leap, meters that die in the midst.
-use crate::{CounterError, Sample, Wrap};
+use crate::{CounterError, GaugeSample, Wrap};
 
 /// More than one machine draws, W: what a gauge shows beyond is no measurement, where nothing else is known of it.
 pub(crate) const ANY_MACHINE_W: u32 = 100_000;
@@ -23,10 +23,10 @@ const STEP_US: u64 = 50_000;
 const STANDS_STILL_NS: u64 = 1_000_000_000;
 
 /// Marks readings of a gauge, uW, that no machine draws as failed; how many those are.
-pub(crate) fn reject_spikes(samples: &mut [Sample], at_most_w: Option<u32>) -> usize {
+pub(crate) fn reject_spikes(samples: &mut [GaugeSample], at_most_w: Option<u32>) -> usize {
     let bound_uw = u64::from(at_most_w.unwrap_or(ANY_MACHINE_W)) * 1_000_000;
     let mut spikes = 0;
-    let mut reject = |sample: &mut Sample, bound_uw: u64| {
+    let mut reject = |sample: &mut GaugeSample, bound_uw: u64| {
         if let Ok(uw) = sample.1
             && uw > bound_uw
         {
@@ -48,7 +48,7 @@ pub(crate) fn reject_spikes(samples: &mut [Sample], at_most_w: Option<u32>) -> u
     let usual = values.get(values.len() / 2).copied().unwrap_or(0);
     if usual > 0 && values.len() > COMPANY && at_most_w.is_none() {
         let bound_uw = usual.saturating_mul(TIMES_THE_USUAL);
-        let is_beyond = |sample: &Sample| sample.1.as_ref().is_ok_and(|&uw| uw > bound_uw);
+        let is_beyond = |sample: &GaugeSample| sample.1.as_ref().is_ok_and(|&uw| uw > bound_uw);
         // What lasts is drawn.
         for row in samples.chunk_by_mut(|a, b| is_beyond(a) == is_beyond(b)).filter(|row| row.len() <= IN_A_ROW) {
             row.iter_mut().for_each(|sample| reject(sample, bound_uw));
@@ -108,14 +108,14 @@ pub(crate) fn stood_still_ns(readings: &[(u64, u64)]) -> Option<u64> {
 }
 
 /// Since how many readings a gauge that showed something has shown 0.
-pub(crate) fn died_for(samples: &[Sample]) -> Option<usize> {
+pub(crate) fn died_for(samples: &[GaugeSample]) -> Option<usize> {
     let values: Vec<u64> = samples.iter().filter_map(|(_, value)| value.as_ref().ok().copied()).collect();
     let zeros = values.iter().rev().take_while(|&&value| value == 0).count();
     (zeros >= 2 && zeros < values.len()).then_some(zeros)
 }
 
 /// For how many readings at its end a gauge that moved before has shown one number, if that is a good part of them.
-pub(crate) fn stuck_for(samples: &[Sample]) -> Option<usize> {
+pub(crate) fn stuck_for(samples: &[GaugeSample]) -> Option<usize> {
     let values: Vec<u64> = samples.iter().filter_map(|(_, value)| value.as_ref().ok().copied()).collect();
     let last = *values.last()?;
     let same = values.iter().rev().take_while(|&&value| value == last).count();

@@ -3,7 +3,7 @@ use thiserror::Error;
 
 use crate::health::without_leaps;
 use crate::late::reject_held_spikes;
-use crate::{Kind, MeterInstance, Sample};
+use crate::{GaugeSample, Kind, MeterInstance};
 
 /// When the load of [`Wave`] is on, ns from its beginning: stretches of different lengths, so that only one delay fits, and
 /// none before the latest meter shows what idling is.
@@ -25,7 +25,7 @@ pub struct Wave;
 
 impl Wave {
     /// The longest delay that is told, ns.
-    pub const MOST_NS: u64 = 10_000_000_000;
+    pub const MAX_NS: u64 = 10_000_000_000;
 
     /// When the load is to be on, ns from the beginning.
     #[must_use]
@@ -36,7 +36,7 @@ impl Wave {
     /// How long the meter is to be read, ns from the beginning.
     #[must_use]
     pub fn length_ns() -> u64 {
-        ON_NS[ON_NS.len() - 1].1 + Wave::MOST_NS + 2_000_000_000
+        ON_NS[ON_NS.len() - 1].1 + Wave::MAX_NS + 2_000_000_000
     }
 }
 
@@ -46,9 +46,9 @@ impl Wave {
 pub enum LagError {
     /// It cannot be read.
     #[error("it could not be read: {0}")]
-    Unread(String),
+    ReadFailure(String),
     /// Its numbers have nothing to do with the load.
-    #[error("its numbers do not follow the load within {} s (correlation {correlation:.2})", Wave::MOST_NS / 1_000_000_000)]
+    #[error("its numbers do not follow the load within {} s (correlation {correlation:.2})", Wave::MAX_NS / 1_000_000_000)]
     DoesNotFollow {
         /// How closely they do at best, -1..1.
         correlation: f64,
@@ -60,11 +60,11 @@ pub enum LagError {
 ///
 /// # Errors
 /// [`LagError`] when its readings do not tell.
-pub fn lag_ns(meter: &MeterInstance, samples: &[Sample], on: &[(u64, u64)]) -> Result<u64, LagError> {
+pub fn lag_ns(meter: &MeterInstance, samples: &[GaugeSample], on: &[(u64, u64)]) -> Result<u64, LagError> {
     let ahead_ns = on.first().map_or(0, |(from, _)| from.saturating_sub(AHEAD_NS));
     let power = power(meter, samples.iter().filter(|sample| sample.0 >= ahead_ns))?;
     let (mut best_ns, mut closest) = (0, f64::NEG_INFINITY);
-    for delay_ns in (0..=Wave::MOST_NS).step_by(STEP_NS as usize) {
+    for delay_ns in (0..=Wave::MAX_NS).step_by(STEP_NS as usize) {
         let close = correlation(power.iter().map(|&(at, watts)| (watts, is_on(on, at.saturating_sub(delay_ns)))));
         if close > closest {
             (best_ns, closest) = (delay_ns, close);
@@ -81,12 +81,15 @@ pub fn lag_ns(meter: &MeterInstance, samples: &[Sample], on: &[(u64, u64)]) -> R
 }
 
 /// Watts by time: what a gauge showed, and of a counter its slope.
-fn power<'a>(meter: &MeterInstance, samples: impl Iterator<Item = &'a Sample>) -> Result<Vec<(u64, f64)>, LagError> {
-    let mut samples: Vec<Sample> = samples.cloned().collect();
+fn power<'a>(
+    meter: &MeterInstance,
+    samples: impl Iterator<Item = &'a GaugeSample>,
+) -> Result<Vec<(u64, f64)>, LagError> {
+    let mut samples: Vec<GaugeSample> = samples.cloned().collect();
     if let Some(why) = samples.iter().find_map(|sample| sample.1.as_ref().err()) {
-        return Err(LagError::Unread(why.clone()));
+        return Err(LagError::ReadFailure(why.clone()));
     }
-    let good = |samples: &[Sample]| -> Vec<(u64, u64)> {
+    let good = |samples: &[GaugeSample]| -> Vec<(u64, u64)> {
         samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect()
     };
     let wrap = match meter.kind {
@@ -99,7 +102,7 @@ fn power<'a>(meter: &MeterInstance, samples: impl Iterator<Item = &'a Sample>) -
     let readings = good(&samples);
     let readings = wrap.map_or_else(|| readings.clone(), |wrap| without_leaps(&readings, wrap).0);
     let slope = |pair: &[(u64, u64)]| {
-        let uj = crate::advance_uj(pair, wrap).map_err(|error| LagError::Unread(error.to_string()))?;
+        let uj = crate::advance_uj(pair, wrap).map_err(|error| LagError::ReadFailure(error.to_string()))?;
         Ok((u64::midpoint(pair[0].0, pair[1].0), uj as f64 * 1e3 / (pair[1].0 - pair[0].0).max(1) as f64))
     };
     readings.windows(2).map(slope).collect()
@@ -145,7 +148,7 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     /// What a gauge shows that averages over `interval_ns`, so late and with updates at `phase_ns`.
-    fn gauge(interval_ns: u64, late_ns: u64, phase_ns: u64) -> (MeterInstance, Vec<Sample>, Vec<(u64, u64)>) {
+    fn gauge(interval_ns: u64, late_ns: u64, phase_ns: u64) -> (MeterInstance, Vec<GaugeSample>, Vec<(u64, u64)>) {
         let began = 20 * S;
         let on: Vec<(u64, u64)> = Wave::on_ns().iter().map(|(from, until)| (began + from, began + until)).collect();
         let show = |at: u64| {
@@ -192,6 +195,6 @@ mod tests {
         assert!(matches!(lag_ns(&meter, &samples, &on), Err(LagError::DoesNotFollow { .. })));
         let last = samples.len() - 1;
         samples[last].1 = Err("gone".into());
-        assert_eq!(lag_ns(&meter, &samples, &on), Err(LagError::Unread("gone".into())));
+        assert_eq!(lag_ns(&meter, &samples, &on), Err(LagError::ReadFailure("gone".into())));
     }
 }

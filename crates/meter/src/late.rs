@@ -1,14 +1,14 @@
-//! Meters whose numbers come late: what is to be read after a load has ended, and the readings put back to when they were
+//! Meters whose numbers come late: what is to be read after a load has ended, and the readings restored to when they were
 //! true.
 use crate::counter::CounterError;
 use crate::health::{reject_spikes, step};
-use crate::{Kind, MeterInstance, Sample, Window, Wrap};
+use crate::{GaugeSample, Kind, MeterInstance, Window, Wrap};
 
 /// Late meters are read so often, ns.
 pub(crate) const PERIOD_NS: u64 = 100_000_000;
 
 impl MeterInstance {
-    /// The same meter with numbers that are known to come so late, ns: where it is read, its readings are put back by that.
+    /// The same meter with numbers that are known to come so late, ns: where it is read, its readings are restored by that.
     #[must_use]
     pub fn with_lag(mut self, lag_ns: u64) -> MeterInstance {
         self.parts.iter_mut().for_each(|part| part.lag_ns = Some(lag_ns));
@@ -36,20 +36,20 @@ impl MeterInstance {
 }
 
 /// Readings by when they were true.
-pub(crate) fn put_back(samples: &mut [Sample], shift_ns: u64) {
+pub(crate) fn put_back(samples: &mut [GaugeSample], shift_ns: u64) {
     samples.iter_mut().for_each(|sample| sample.0 = sample.0.saturating_sub(shift_ns));
 }
 
 /// Whether readings reach to the end of a stretch, or why not.
-pub(crate) fn reach(samples: &[Sample], end_ns: u64, shift_ns: u64) -> Result<(), String> {
+pub(crate) fn reach(samples: &[GaugeSample], end_ns: u64, shift_ns: u64) -> Result<(), String> {
     let reached = samples.last().is_some_and(|last| last.0 >= end_ns);
     let late_ms = shift_ns / 1_000_000;
     if reached { Ok(()) } else { Err(format!("its numbers come {late_ms} ms late, and it was not read for so long")) }
 }
 
 /// Rejects the spikes of a gauge that is read more often than it makes numbers: one that is shown for a while counts once.
-pub(crate) fn reject_held_spikes(samples: &mut [Sample], at_most_w: Option<u32>) -> usize {
-    let mut shown: Vec<Sample> = Vec::new();
+pub(crate) fn reject_held_spikes(samples: &mut [GaugeSample], at_most_w: Option<u32>) -> usize {
+    let mut shown: Vec<GaugeSample> = Vec::new();
     let places: Vec<usize> = samples
         .iter()
         .map(|sample| {
@@ -67,7 +67,7 @@ pub(crate) fn reject_held_spikes(samples: &mut [Sample], at_most_w: Option<u32>)
 }
 
 /// What a gauge showed within a stretch, with what it showed at its ends, between the readings around them.
-pub(crate) fn within(samples: &[Sample], (start_ns, end_ns): (u64, u64)) -> Vec<Sample> {
+pub(crate) fn within(samples: &[GaugeSample], (start_ns, end_ns): (u64, u64)) -> Vec<GaugeSample> {
     let mut good: Vec<(u64, u64)> =
         samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect();
     good.dedup_by_key(|reading| reading.0);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_gauge_is_cut_where_the_stretch_ends() {
-        let samples: Vec<Sample> = (0..5).map(|s| (s * S, Ok(s * 10))).collect();
+        let samples: Vec<GaugeSample> = (0..5).map(|s| (s * S, Ok(s * 10))).collect();
         let cut = within(&samples, (S / 2, 3 * S));
         assert_eq!(cut, [(S / 2, Ok(5)), (S, Ok(10)), (2 * S, Ok(20)), (3 * S, Ok(30))]);
     }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_spike_that_is_shown_for_a_while_counts_once() {
         let all = [50, 50, 51, 51, 90_000, 90_000, 52, 52, 53, 53, 54, 54];
-        let mut samples: Vec<Sample> = (0..).zip(all).map(|(s, watts)| (s * S, Ok(watts * 1_000_000))).collect();
+        let mut samples: Vec<GaugeSample> = (0..).zip(all).map(|(s, watts)| (s * S, Ok(watts * 1_000_000))).collect();
         assert_eq!(reject_held_spikes(&mut samples, None), 1);
         assert!(samples[4].1.is_err() && samples[5].1.is_err() && samples[6].1.is_ok());
     }

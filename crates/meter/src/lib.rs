@@ -5,29 +5,29 @@
 //! `counter.rs`), gauges by what the machine read meanwhile and a time-weighted mean (`gauge.rs`); what no machine draws is
 //! told from what it does in `health.rs`. No number leaves without the name of its boundary, none is the [`sum`] of what
 //! overlaps, and what could not be measured is a refusal with its reason, never zero.
-//! What CPUs do meanwhile is in [`state`]: snapshots of files that stay open, and differences between them. [`Courses`] keeps
+//! What CPUs do meanwhile is in [`state`]: snapshots of files that stay open, and differences between them. [`OpenCourses`] keeps
 //! how that went over a piece of work.
 mod counter;
 mod courses;
 mod followed;
 mod gauge;
 mod health;
+mod integrate;
 mod lag;
 mod late;
 mod meter;
 mod meters;
-mod reckon;
 mod scale;
 mod scope;
 mod session;
 pub mod state;
 
 pub use counter::{CounterError, Wrap, advance_uj};
-pub use courses::Courses;
-pub use gauge::{GaugeError, Sample, Window, mean};
+pub use courses::OpenCourses;
+pub use gauge::{GaugeError, GaugeSample, Window, mean};
 pub use lag::{LagError, Wave, lag_ns};
-pub use meter::{About, Absent, Inventory, Kind, Meter, MeterInstance, Quantity};
+pub use meter::{Absent, Inventory, Kind, Meter, MeterAbout, MeterInstance, Quantity};
 pub use meters::{ALL, Hwmon, Iio, Modelled, Perf, PowerSupply, Powercap, find_all};
-pub use scale::Scale;
-pub use scope::{Relation, Scope, Shared, SumError, sum};
-pub use session::{Measured, Mute, Reading, Session};
+pub use scale::FileScale;
+pub use scope::{PowerScope, Relation, SharedParts, SumError, sum};
+pub use session::{MeterUnavailable, MeterValue, Reading, Session};

@@ -1,17 +1,17 @@
 //! What a meter says of itself, and what it found on a machine.
 use std::fmt;
 
-use powerband_machine::{Look, Unread};
+use powerband_machine::{Look, ReadFailure};
 use powerband_record::MeterUnit;
 use serde::Serialize;
 
 use crate::gauge::PERIODS;
-use crate::{Scale, Scope, Window, Wrap};
+use crate::{FileScale, PowerScope, Window, Wrap};
 
 /// A kind of meter. Implementations are unit structs.
 pub trait Meter: Sync + fmt::Debug {
     /// What it says of itself.
-    fn about(&self) -> &'static About;
+    fn about(&self) -> &'static MeterAbout;
 
     /// What there is of it on this machine.
     ///
@@ -22,7 +22,7 @@ pub trait Meter: Sync + fmt::Debug {
 
 /// A meter's description of itself.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct About {
+pub struct MeterAbout {
     /// Its name: `modelled`, `hwmon`.
     pub name: &'static str,
     /// One line.
@@ -92,13 +92,13 @@ pub struct MeterInstance {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<String>,
     /// What makes microwatts or microjoules of the file's number.
-    #[serde(skip_serializing_if = "Scale::is_one")]
-    pub scale: Scale,
+    #[serde(skip_serializing_if = "FileScale::is_one")]
+    pub scale: FileScale,
     /// How.
     #[serde(flatten)]
     pub kind: Kind,
     /// The part of the machine, for what overlaps.
-    pub scope: Scope,
+    pub scope: PowerScope,
     /// The most it can show, W; what is beyond is no measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most_w: Option<u32>,
@@ -128,9 +128,9 @@ impl MeterInstance {
             boundary,
             source,
             times: None,
-            scale: Scale::default(),
+            scale: FileScale::default(),
             kind,
-            scope: Scope::Unknown,
+            scope: PowerScope::Unknown,
             at_most_w: None,
             updates_ns: None,
             lag_ns: None,
@@ -186,5 +186,5 @@ pub struct Inventory {
     /// Kinds that are not there, each with its reason.
     pub absent: Vec<Absent>,
     /// What could not be read of the meters' surroundings: names, labels, intervals.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<ReadFailure>,
 }

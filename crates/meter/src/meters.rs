@@ -8,9 +8,9 @@ mod power_supply;
 mod powercap;
 mod twins;
 
-use powerband_machine::{Look, Noting};
+use powerband_machine::{ErrorRecorder, Look};
 
-use crate::{Inventory, Meter, MeterInstance, Scope, sum};
+use crate::{Inventory, Meter, MeterInstance, PowerScope, sum};
 
 pub use hwmon::Hwmon;
 pub use iio::Iio;
@@ -27,9 +27,9 @@ pub const ALL: &[&dyn Meter] = &[&Modelled, &Powercap, &Perf, &Hwmon, &Iio, &Pow
 pub fn find_all(machine: &mut dyn Look) -> Inventory {
     let mut inventory = Inventory::default();
     for meter in ALL {
-        let mut noting = Noting::new(machine);
-        let found = meter.find(&mut noting);
-        let mut unread = noting.into_unread();
+        let mut error_recorder = ErrorRecorder::new(machine);
+        let found = meter.find(&mut error_recorder);
+        let mut unread = error_recorder.into_failures();
         match found {
             Ok(found) => {
                 // What a meter itself answers is told by permission, or when it is needed.
@@ -52,7 +52,7 @@ pub fn find_all(machine: &mut dyn Look) -> Inventory {
 }
 
 fn is_package(meter: &MeterInstance) -> bool {
-    matches!(meter.scope, Scope::Package(_))
+    matches!(meter.scope, PowerScope::Package(_))
 }
 
 /// All packages as one meter, if there are several; as one kind names them, as another may take dies for packages.

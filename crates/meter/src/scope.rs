@@ -10,7 +10,7 @@ use crate::MeterInstance;
 /// A part of a machine whose power is measured as one. Packages go by the number in their zone's name: `0`, `0-die-1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "part", content = "of", rename_all = "snake_case")]
-pub enum Scope {
+pub enum PowerScope {
     /// Nothing tells what is measured.
     #[default]
     Unknown,
@@ -45,12 +45,14 @@ pub enum Relation {
     Unclear,
 }
 
-impl Scope {
+impl PowerScope {
     /// How this part lies to another one.
     #[must_use]
-    pub fn relation(&self, other: &Scope) -> Relation {
+    pub fn relation(&self, other: &PowerScope) -> Relation {
         match (self, other) {
-            (Scope::Unknown, _) | (_, Scope::Unknown) | (Scope::Machine, Scope::Machine) => Relation::Unclear,
+            (PowerScope::Unknown, _) | (_, PowerScope::Unknown) | (PowerScope::Machine, PowerScope::Machine) => {
+                Relation::Unclear
+            }
             _ if self == other => Relation::Same,
             _ if self.holds(other) => Relation::Contains,
             _ if other.holds(self) => Relation::Within,
@@ -60,18 +62,20 @@ impl Scope {
     }
 
     fn feeds_all(&self) -> bool {
-        matches!(self, Scope::Machine | Scope::Battery(_))
+        matches!(self, PowerScope::Machine | PowerScope::Battery(_))
     }
 
-    fn holds(&self, other: &Scope) -> bool {
+    fn holds(&self, other: &PowerScope) -> bool {
         match (self, other) {
-            (Scope::Machine | Scope::Battery(_), other) => !other.feeds_all(),
-            (Scope::Platform, other) => !other.feeds_all() && *other != Scope::Platform,
-            (Scope::Package(package), Scope::Cores(of) | Scope::Uncore(of)) => package == of || is_die_of(of, package),
-            (Scope::Package(package), Scope::Package(of))
-            | (Scope::Cores(package), Scope::Cores(of))
-            | (Scope::Uncore(package), Scope::Uncore(of))
-            | (Scope::Memory(package), Scope::Memory(of)) => is_die_of(of, package),
+            (PowerScope::Machine | PowerScope::Battery(_), other) => !other.feeds_all(),
+            (PowerScope::Platform, other) => !other.feeds_all() && *other != PowerScope::Platform,
+            (PowerScope::Package(package), PowerScope::Cores(of) | PowerScope::Uncore(of)) => {
+                package == of || is_die_of(of, package)
+            }
+            (PowerScope::Package(package), PowerScope::Package(of))
+            | (PowerScope::Cores(package), PowerScope::Cores(of))
+            | (PowerScope::Uncore(package), PowerScope::Uncore(of))
+            | (PowerScope::Memory(package), PowerScope::Memory(of)) => is_die_of(of, package),
             _ => false,
         }
     }
@@ -124,7 +128,7 @@ pub enum SumError {
         /// Boundary of the other.
         second: String,
         /// What they share.
-        why: Shared,
+        why: SharedParts,
     },
     /// There is nothing to add up.
     #[error("a sum takes two meters or more")]
@@ -133,9 +137,9 @@ pub enum SumError {
 
 /// What two numbers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shared(Relation);
+pub struct SharedParts(Relation);
 
-impl fmt::Display for Shared {
+impl fmt::Display for SharedParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Relation::Same => "they measure the same part",
@@ -157,7 +161,7 @@ pub fn sum(parts: &[&MeterInstance]) -> Result<MeterInstance, SumError> {
             let relation = part.relation(other);
             if relation != Relation::Apart {
                 let (first, second) = (part.boundary.clone(), other.boundary.clone());
-                return Err(SumError::Overlap { first, second, why: Shared(relation) });
+                return Err(SumError::Overlap { first, second, why: SharedParts(relation) });
             }
         }
     }
@@ -173,7 +177,7 @@ mod tests {
     use super::*;
     use crate::Kind;
 
-    fn of(scope: Scope) -> MeterInstance {
+    fn of(scope: PowerScope) -> MeterInstance {
         let kind = Kind::Counter { wrap: None };
         MeterInstance { scope, ..MeterInstance::new("powercap", "x".into(), "/x".into(), kind) }
     }
@@ -182,27 +186,27 @@ mod tests {
     fn parts_contain_one_another() {
         let zero = || "0".to_owned();
         let one = || "1".to_owned();
-        let package = Scope::Package(zero());
+        let package = PowerScope::Package(zero());
         for (a, b, relation) in [
-            (&package, Scope::Cores(zero()), Relation::Contains),
-            (&package, Scope::Uncore(zero()), Relation::Contains),
-            (&package, Scope::Cores(one()), Relation::Apart),
-            (&package, Scope::Memory(zero()), Relation::Apart),
-            (&package, Scope::Package(one()), Relation::Apart),
-            (&package, Scope::Package(zero()), Relation::Same),
-            (&package, Scope::Platform, Relation::Within),
-            (&package, Scope::Battery("BAT0".into()), Relation::Within),
-            (&package, Scope::Unknown, Relation::Unclear),
-            (&package, Scope::Package("0-die-1".into()), Relation::Contains),
-            (&package, Scope::Cores("0-die-1".into()), Relation::Contains),
-            (&package, Scope::Package("01".into()), Relation::Apart),
-            (&Scope::Memory(zero()), Scope::Memory("0-die-1".into()), Relation::Contains),
-            (&Scope::Machine, Scope::Platform, Relation::Contains),
-            (&Scope::Machine, Scope::Machine, Relation::Unclear),
-            (&Scope::Machine, Scope::Battery("BAT0".into()), Relation::Unclear),
-            (&Scope::Battery("BAT1".into()), Scope::Battery("BAT0".into()), Relation::Unclear),
-            (&Scope::Platform, Scope::Memory(zero()), Relation::Contains),
-            (&Scope::Cores(zero()), Scope::Uncore(zero()), Relation::Apart),
+            (&package, PowerScope::Cores(zero()), Relation::Contains),
+            (&package, PowerScope::Uncore(zero()), Relation::Contains),
+            (&package, PowerScope::Cores(one()), Relation::Apart),
+            (&package, PowerScope::Memory(zero()), Relation::Apart),
+            (&package, PowerScope::Package(one()), Relation::Apart),
+            (&package, PowerScope::Package(zero()), Relation::Same),
+            (&package, PowerScope::Platform, Relation::Within),
+            (&package, PowerScope::Battery("BAT0".into()), Relation::Within),
+            (&package, PowerScope::Unknown, Relation::Unclear),
+            (&package, PowerScope::Package("0-die-1".into()), Relation::Contains),
+            (&package, PowerScope::Cores("0-die-1".into()), Relation::Contains),
+            (&package, PowerScope::Package("01".into()), Relation::Apart),
+            (&PowerScope::Memory(zero()), PowerScope::Memory("0-die-1".into()), Relation::Contains),
+            (&PowerScope::Machine, PowerScope::Platform, Relation::Contains),
+            (&PowerScope::Machine, PowerScope::Machine, Relation::Unclear),
+            (&PowerScope::Machine, PowerScope::Battery("BAT0".into()), Relation::Unclear),
+            (&PowerScope::Battery("BAT1".into()), PowerScope::Battery("BAT0".into()), Relation::Unclear),
+            (&PowerScope::Platform, PowerScope::Memory(zero()), Relation::Contains),
+            (&PowerScope::Cores(zero()), PowerScope::Uncore(zero()), Relation::Apart),
         ] {
             assert_eq!(a.relation(&b), relation, "{a:?} {b:?}");
             let back = match relation {
@@ -216,13 +220,13 @@ mod tests {
 
     #[test]
     fn only_what_shares_nothing_is_added_up() {
-        let [zero, one] = ["0", "1"].map(|n| of(Scope::Package(n.into())));
+        let [zero, one] = ["0", "1"].map(|n| of(PowerScope::Package(n.into())));
         let total = sum(&[&zero, &one]).unwrap();
         assert_eq!((total.boundary.as_str(), total.source.as_str(), total.parts.len()), ("x + x", "/x + /x", 2));
         for (other, why) in [
-            (of(Scope::Platform), "the second contains the first"),
-            (of(Scope::Cores("0".into())), "the first contains the second"),
-            (of(Scope::Unknown), "nothing shows that they measure different parts"),
+            (of(PowerScope::Platform), "the second contains the first"),
+            (of(PowerScope::Cores("0".into())), "the first contains the second"),
+            (of(PowerScope::Unknown), "nothing shows that they measure different parts"),
             (zero.clone(), "they measure the same part"),
         ] {
             let error = sum(&[&zero, &one, &other]).unwrap_err();

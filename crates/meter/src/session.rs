@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Errno, Handle, Look, Sample as Moment, Sampling};
-use powerband_record::{MeterQuantity, MeterReading, Side, Timeline};
+use powerband_record::{IntoOrdered as _, MeterQuantity, MeterReading, Side, Timeline};
 use serde::Serialize;
 
 use crate::followed;
+use crate::integrate::{Energy, integrate, seconds};
 use crate::late::PERIOD_NS;
-use crate::reckon::{Reckoned, reckon, seconds};
-use crate::{Kind, MeterInstance, Sample};
+use crate::{GaugeSample, Kind, MeterInstance};
 
 /// One number, or why there is none. There is never a number without its boundary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,7 +24,7 @@ pub struct Reading {
     pub source: String,
     /// The number.
     #[serde(flatten)]
-    pub measured: Measured,
+    pub measured: MeterValue,
     /// What a person should know of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Reading {
 /// A number or a refusal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Measured {
+pub enum MeterValue {
     /// Measured.
     Value {
         /// In the unit the metric's name ends with.
@@ -55,8 +55,8 @@ impl Reading {
     #[must_use]
     pub fn value(&self) -> Option<f64> {
         match self.measured {
-            Measured::Value { value, .. } => Some(value),
-            Measured::Refused { .. } => None,
+            MeterValue::Value { value, .. } => Some(value),
+            MeterValue::Refused { .. } => None,
         }
     }
 
@@ -64,14 +64,14 @@ impl Reading {
     #[must_use]
     pub fn refusal(&self) -> Option<&str> {
         match &self.measured {
-            Measured::Value { .. } => None,
-            Measured::Refused { why } => Some(why),
+            MeterValue::Value { .. } => None,
+            MeterValue::Refused { why } => Some(why),
         }
     }
 }
 
 /// Gauges are not read more often than this, however fast the chip is: 10 Hz.
-const SHORTEST_PERIOD_NS: u64 = 100_000_000;
+const MIN_PERIOD_NS: u64 = 100_000_000;
 
 /// Meters open for one piece of work.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ struct Open {
 
 /// Why a meter that is a program cannot be read, a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mute {
+pub enum MeterUnavailable {
     /// The machine runs no programs of meters.
     NotHere(String),
     /// It does not start, or prints nothing.
@@ -120,12 +120,12 @@ impl Session {
 
     /// Why those of its meters that are programs cannot be read, the first of them.
     #[must_use]
-    pub fn mute(&self) -> Option<Mute> {
+    pub fn unavailable(&self) -> Option<MeterUnavailable> {
         let programs = self.open.iter().filter(|open| open.instance.prints.is_some());
         let mut refused = programs.filter_map(|open| Some((&open.instance, open.handles.as_ref().err()?)));
         refused.next().map(|(meter, (path, errno))| {
             let why = unopened(meter, path, *errno);
-            if has_no_programs(*errno) { Mute::NotHere(why) } else { Mute::Silent(why) }
+            if has_no_programs(*errno) { MeterUnavailable::NotHere(why) } else { MeterUnavailable::Silent(why) }
         })
     }
 
@@ -146,7 +146,7 @@ impl Session {
     pub fn timelines(&self, side: Side, around: &[Vec<Moment>], after: &[Vec<Moment>]) -> Vec<Timeline> {
         let mut read = self.sorted(around);
         add(&mut read, self.sorted(after));
-        let timeline = |(i, samples): (&usize, &Vec<Sample>)| {
+        let timeline = |(i, samples): (&usize, &Vec<GaugeSample>)| {
             let meter = &self.open[*i].instance;
             let readings: Vec<MeterReading> =
                 samples.iter().filter_map(|(at, value)| Some((*at, *value.as_ref().ok()?))).collect();
@@ -169,8 +169,8 @@ impl Session {
     /// ran, and for [`Session::linger_ns`] after it. Every meter gives `power_w` and `energy_j`, or says twice why not.
     pub fn close(self, machine: &mut dyn Look, around: &[Vec<Moment>], after: &[Vec<Moment>]) -> Vec<Reading> {
         let mut read = self.sorted(around);
-        let span = |samples: &Vec<Sample>| samples.first().zip(samples.last()).map_or((0, 0), |(a, b)| (a.0, b.0));
-        let spans: BTreeMap<usize, (u64, u64)> = read.iter().map(|(&i, samples)| (i, span(samples))).collect();
+        let span = |samples: &Vec<GaugeSample>| samples.first().zip(samples.last()).map_or((0, 0), |(a, b)| (a.0, b.0));
+        let spans: BTreeMap<usize, (u64, u64)> = read.iter().map(|(&i, samples)| (i, span(samples))).into_map();
         add(&mut read, self.sorted(after));
         let mut totals: Vec<Total> = self.meters.into_iter().map(Total::of).collect();
         for (i, open) in self.open.into_iter().enumerate() {
@@ -182,8 +182,8 @@ impl Session {
     }
 
     /// What was read of each open meter.
-    fn sorted(&self, moments: &[Vec<Moment>]) -> BTreeMap<usize, Vec<Sample>> {
-        let mut read: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
+    fn sorted(&self, moments: &[Vec<Moment>]) -> BTreeMap<usize, Vec<GaugeSample>> {
+        let mut read: BTreeMap<usize, Vec<GaugeSample>> = BTreeMap::new();
         let mut printed: BTreeMap<usize, Printed> = BTreeMap::new();
         for ((_, members), moments) in self.watched.iter().zip(moments) {
             for moment in moments {
@@ -217,7 +217,7 @@ impl Open {
 }
 
 /// Puts later readings behind those there are.
-fn add(read: &mut BTreeMap<usize, Vec<Sample>>, after: BTreeMap<usize, Vec<Sample>>) {
+fn add(read: &mut BTreeMap<usize, Vec<GaugeSample>>, after: BTreeMap<usize, Vec<GaugeSample>>) {
     for (i, samples) in after {
         read.entry(i).or_default().extend(samples);
     }
@@ -261,7 +261,7 @@ fn handles(machine: &mut dyn Look, meter: &MeterInstance) -> Result<Vec<Handle>,
 type Printed = Vec<(u64, Result<String, Errno>)>;
 
 /// The readings a program's lines come to, of the time from the first to the last that was read of them.
-fn told(meter: &MeterInstance, printed: &Printed) -> Vec<Sample> {
+fn told(meter: &MeterInstance, printed: &Printed) -> Vec<GaugeSample> {
     let (Some(first), Some(last), Some(unit)) = (printed.first(), printed.last(), meter.prints) else {
         return Vec::new();
     };
@@ -275,8 +275,8 @@ fn period_ns(meter: &MeterInstance) -> Option<u64> {
     match meter.kind {
         _ if meter.prints.is_some() => None,
         _ if meter.shift_ns().is_some() => Some(PERIOD_NS),
-        Kind::Gauge { interval_ns, .. } => Some(interval_ns.max(SHORTEST_PERIOD_NS)),
-        Kind::Counter { wrap } => wrap.map(|wrap| (wrap.shortest_ns() / 4).max(SHORTEST_PERIOD_NS)),
+        Kind::Gauge { interval_ns, .. } => Some(interval_ns.max(MIN_PERIOD_NS)),
+        Kind::Counter { wrap } => wrap.map(|wrap| (wrap.shortest_ns() / 4).max(MIN_PERIOD_NS)),
     }
 }
 
@@ -290,21 +290,21 @@ fn parse(meter: &MeterInstance, texts: &[Result<String, Errno>]) -> Result<u64, 
 /// What a meter, or the parts of a sum, came to so far.
 struct Total {
     instance: MeterInstance,
-    reckoned: Result<Reckoned, String>,
+    energy: Result<Energy, String>,
     /// The longest of the parts' times; they are read around the same work.
     span: (u64, u64),
 }
 
 impl Total {
     fn of(instance: MeterInstance) -> Total {
-        Total { instance, reckoned: Ok(Reckoned::default()), span: (0, 0) }
+        Total { instance, energy: Ok(Energy::default()), span: (0, 0) }
     }
 
-    fn add(&mut self, open: &Open, samples: Vec<Sample>, span: (u64, u64)) {
+    fn add(&mut self, open: &Open, samples: Vec<GaugeSample>, span: (u64, u64)) {
         let mut notes = Vec::new();
         let part = match &open.handles {
             Err((path, errno)) => Err(unopened(&open.instance, path, *errno)),
-            Ok(_) => reckon(&open.instance, samples, span, &mut notes),
+            Ok(_) => integrate(&open.instance, samples, span, &mut notes),
         };
         let named = |words: String| match self.instance.parts.is_empty() {
             true => words,
@@ -314,7 +314,7 @@ impl Total {
         if seconds(span) > seconds(self.span) {
             self.span = span;
         }
-        match (&mut self.reckoned, part.map_err(named)) {
+        match (&mut self.energy, part.map_err(named)) {
             (Ok(total), Ok(part)) => {
                 total.joules += part.joules;
                 total.samples += part.samples;
@@ -326,19 +326,19 @@ impl Total {
     }
 
     fn report(self) -> [Reading; 2] {
-        let Total { instance, reckoned, span } = self;
-        let reckoned = reckoned.and_then(|it| if seconds(span) > 0.0 { Ok(it) } else { Err("no time passed".into()) });
+        let Total { instance, energy, span } = self;
+        let energy = energy.and_then(|it| if seconds(span) > 0.0 { Ok(it) } else { Err("no time passed".into()) });
         ["power_w", "energy_j"].map(|metric| Reading {
             metric,
             meter: instance.meter,
             boundary: instance.boundary.clone(),
             source: instance.source.clone(),
-            measured: match &reckoned {
-                Ok(Reckoned { joules, samples, left_out }) => {
+            measured: match &energy {
+                Ok(Energy { joules, samples, left_out }) => {
                     let value = if metric == "power_w" { joules / seconds(span) } else { *joules };
-                    Measured::Value { value, samples: *samples, left_out: *left_out }
+                    MeterValue::Value { value, samples: *samples, left_out: *left_out }
                 }
-                Err(why) => Measured::Refused { why: why.clone() },
+                Err(why) => MeterValue::Refused { why: why.clone() },
             },
             notes: instance.notes.clone(),
         })

@@ -6,7 +6,7 @@ use powerband_machine::{Change, Entry, Errno, Machine, Turn};
 /// A question, with the end its answer goes to.
 pub(crate) struct Ask {
     pub(crate) what: What,
-    pub(crate) to: SyncSender<Result<Told, Errno>>,
+    pub(crate) to: SyncSender<Result<MountAnswer, Errno>>,
 }
 
 /// What is asked; paths are the machine's own.
@@ -22,7 +22,7 @@ pub(crate) enum What {
 }
 
 /// What is answered.
-pub(crate) enum Told {
+pub(crate) enum MountAnswer {
     Kind(Entry),
     List(Vec<Entry>),
     Text(String),
@@ -35,24 +35,24 @@ pub(crate) fn answer(ask: Ask, machine: Option<&mut dyn Machine>) {
         Some(machine) => tell(&ask.what, machine),
         None => Err(Errno::ENODEV),
     };
-    // Whoever asked has gone: so has the question.
+    // Anyone who asked has gone: so has the question.
     let _ = ask.to.send(told);
 }
 
-fn tell(what: &What, machine: &mut dyn Change) -> Result<Told, Errno> {
+fn tell(what: &What, machine: &mut dyn Change) -> Result<MountAnswer, Errno> {
     match what {
         What::Kind(path) => {
             let (above, name) = path.rsplit_once('/').ok_or(Errno::ENOENT)?;
             let above = if above.is_empty() { "/" } else { above };
             let found = machine.list(above)?.into_iter().find(|entry| entry.name == name);
-            found.map(Told::Kind).ok_or(Errno::ENOENT)
+            found.map(MountAnswer::Kind).ok_or(Errno::ENOENT)
         }
-        What::List(path) => machine.list(if path.is_empty() { "/" } else { path }).map(Told::List),
-        What::Read(path) => machine.read(path).map(Told::Text),
+        What::List(path) => machine.list(if path.is_empty() { "/" } else { path }).map(MountAnswer::List),
+        What::Read(path) => machine.read(path).map(MountAnswer::Text),
         What::Write(path, text) => {
             let turn = Turn { site: "-".into(), ..Turn::write(path, text) };
             let acted = machine.act(&turn).map_err(|_| Errno::EIO)?;
-            acted.errno.map_or(Ok(Told::Written), Err)
+            acted.errno.map_or(Ok(MountAnswer::Written), Err)
         }
     }
 }

@@ -74,7 +74,7 @@ fn stay(command: libc::pid_t) -> ! {
         // The terminal sends these to the command as well.
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGQUIT, libc::SIG_IGN);
-        // Whoever waits for the end of a pipe waits for the command, not for its init.
+        // Anyone who waits for the end of a pipe waits for the command, not for its init.
         libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
     }
     loop {

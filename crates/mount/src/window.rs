@@ -12,7 +12,7 @@ use fuser::{
 };
 use powerband_machine::{Entry, Errno};
 
-use crate::answer::{Ask, Told, What};
+use crate::answer::{Ask, MountAnswer, What};
 
 /// Nothing is remembered by the kernel: governors' folders come and go.
 const FORGOTTEN: Duration = Duration::ZERO;
@@ -77,7 +77,7 @@ impl Window {
     }
 
     /// Asks the thread that has the machine. Once that has stopped listening there is no machine any more.
-    fn ask(&self, what: What) -> Result<Told, Errno> {
+    fn ask(&self, what: What) -> Result<MountAnswer, Errno> {
         let (to, answer) = sync_channel(1);
         self.asks.send(Ask { what, to }).map_err(|_| Errno::ENODEV)?;
         answer.recv().map_err(|_| Errno::ENODEV)?
@@ -93,7 +93,7 @@ impl Window {
             return Ok(Entry::new("", true, 0o755));
         }
         match self.ask(What::Kind(path.to_owned()))? {
-            Told::Kind(entry) => Ok(entry),
+            MountAnswer::Kind(entry) => Ok(entry),
             _ => Err(Errno::EIO),
         }
     }
@@ -169,7 +169,7 @@ impl Window {
         {
             return Ok(text.clone());
         }
-        let Told::Text(text) = self.ask(What::Read(path))? else { return Err(Errno::EIO) };
+        let MountAnswer::Text(text) = self.ask(What::Read(path))? else { return Err(Errno::EIO) };
         self.known().texts.insert(handle, text.clone());
         Ok(text)
     }
@@ -184,7 +184,7 @@ impl Window {
 
     fn names(&self, inode: INodeNo) -> Result<Vec<(u64, FileType, String)>, Errno> {
         let path = self.path(inode)?;
-        let Told::List(entries) = self.ask(What::List(path.clone()))? else { return Err(Errno::EIO) };
+        let MountAnswer::List(entries) = self.ask(What::List(path.clone()))? else { return Err(Errno::EIO) };
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
         let mut known = self.known();
         let dots = [(path.as_str(), "."), (above, "..")];

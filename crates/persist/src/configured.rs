@@ -3,7 +3,7 @@ use powerband_knob::{Value, resolve};
 use powerband_record::Writer;
 use serde::Serialize;
 
-use crate::{Finding, Phase, Standing, Why};
+use crate::{BootFinding, BootPhase, BootStanding, KnobSetter};
 
 /// Programs that only carry out what others wrote down: their names say nothing.
 const CARRIERS: [&str; 14] = [
@@ -48,12 +48,12 @@ impl Configured {
     }
 }
 
-impl Why {
+impl KnobSetter {
     /// The line that a writer went by when it wrote what reads now: the writer's own, of those the one with this value, or
     /// else one that sets this value after the boot.
     #[must_use]
     pub fn configured(&self, by: &Writer, reads: Option<&str>) -> Option<Configured> {
-        let same = |finding: &Finding| {
+        let same = |finding: &BootFinding| {
             let named = resolve(&self.knob).ok();
             let is = |value: &String| {
                 let value = Value::Text(value.clone());
@@ -64,21 +64,21 @@ impl Why {
         let names = names(by);
         let ranked = self.findings.iter().filter(|finding| is_candidate(finding)).filter_map(|finding| {
             let own = names.iter().any(|name| concerns(finding, name));
-            let acts = matches!(finding.standing, Standing::Acts | Standing::Overridden { .. });
+            let acts = matches!(finding.standing, BootStanding::Acts | BootStanding::Overridden { .. });
             let rank = (own, same(finding), acts, finding.line.is_some());
             // A value alone explains nothing where what would set it does not act.
             (own || (rank.1 && acts)).then_some((rank, finding))
         });
         // The last of equals: it acts last.
         let (rank, finding) = ranked.max_by_key(|(rank, _)| *rank)?;
-        let Finding { who, path, line, text, .. } = finding.clone();
+        let BootFinding { who, path, line, text, .. } = finding.clone();
         Some(Configured { who, path, line, text, of_writer: rank.0 })
     }
 }
 
 /// What the kernel did before any program, and what powerband set, is nobody's configuration.
-fn is_candidate(finding: &Finding) -> bool {
-    finding.phase > Phase::Driver && finding.phase != Phase::Running
+fn is_candidate(finding: &BootFinding) -> bool {
+    finding.phase > BootPhase::Driver && finding.phase != BootPhase::Running
 }
 
 /// Names that a writer's configuration may go by: its unit's, its program's, without what systemd puts around them.
@@ -97,7 +97,7 @@ fn names(by: &Writer) -> Vec<String> {
 }
 
 /// Whether a finding's subject or file has this name, as a whole word.
-fn concerns(finding: &Finding, name: &str) -> bool {
+fn concerns(finding: &BootFinding, name: &str) -> bool {
     let has = |text: &str| format!("-{}-", plain(text)).contains(&format!("-{name}-"));
     has(&finding.who) || has(&finding.path)
 }
@@ -112,9 +112,9 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn finding(phase: Phase, who: &str, path: &str, value: &str) -> Finding {
+    fn finding(phase: BootPhase, who: &str, path: &str, value: &str) -> BootFinding {
         let mut finding =
-            Finding::new(who, path).line(4, "governor=…").sets(vec![value.into()], vec!["policy0".into()]);
+            BootFinding::new(who, path).line(4, "governor=…").sets(vec![value.into()], vec!["policy0".into()]);
         finding.phase = phase;
         finding
     }
@@ -126,15 +126,16 @@ mod tests {
     #[test]
     fn a_writer_went_by_its_own_line_or_by_one_with_the_value() {
         let findings = vec![
-            finding(Phase::Kernel, "the kernel", "/boot/config", "ondemand"),
-            finding(Phase::Devices, "udev", "/etc/udev/rules.d/50-cpu.rules", "powersave"),
-            finding(Phase::Services, "cpufrequtils", "/etc/default/cpufrequtils", "performance"),
-            finding(Phase::Services, "ours.service", "/etc/systemd/system/ours.service", "conservative"),
-            finding(Phase::Daemons, "TuneD", "/etc/tuned/ours/tuned.conf", "ondemand"),
-            finding(Phase::Daemons, "TuneD", "/etc/tuned/ours/tuned.conf", "performance")
+            finding(BootPhase::Kernel, "the kernel", "/boot/config", "ondemand"),
+            finding(BootPhase::Devices, "udev", "/etc/udev/rules.d/50-cpu.rules", "powersave"),
+            finding(BootPhase::Services, "cpufrequtils", "/etc/default/cpufrequtils", "performance"),
+            finding(BootPhase::Services, "ours.service", "/etc/systemd/system/ours.service", "conservative"),
+            finding(BootPhase::Daemons, "TuneD", "/etc/tuned/ours/tuned.conf", "ondemand"),
+            finding(BootPhase::Daemons, "TuneD", "/etc/tuned/ours/tuned.conf", "performance")
                 .line(5, "governor=performance"),
         ];
-        let why = Why { knob: "cpufreq.governor".into(), sentence: String::new(), readings: Vec::new(), findings };
+        let why =
+            KnobSetter { knob: "cpufreq.governor".into(), sentence: String::new(), readings: Vec::new(), findings };
         for (program, unit, reads, told) in [
             (Some("tuned"), Some("tuned.service"), "ondemand", Some(("/etc/tuned/ours/tuned.conf", true))),
             (
@@ -161,10 +162,14 @@ mod tests {
 
     #[test]
     fn what_is_off_explains_no_value() {
-        let off = finding(Phase::Services, "cpufrequtils", "/etc/default/cpufrequtils", "performance")
-            .standing(Standing::Off { why: "nothing starts it".into() });
-        let why =
-            Why { knob: "cpufreq.governor".into(), sentence: String::new(), readings: Vec::new(), findings: vec![off] };
+        let off = finding(BootPhase::Services, "cpufrequtils", "/etc/default/cpufrequtils", "performance")
+            .standing(BootStanding::Off { why: "nothing starts it".into() });
+        let why = KnobSetter {
+            knob: "cpufreq.governor".into(),
+            sentence: String::new(),
+            readings: Vec::new(),
+            findings: vec![off],
+        };
         assert_eq!(why.configured(&by(Some("sh"), None), Some("performance")), None);
         assert!(why.configured(&by(Some("cpufrequtils"), None), Some("performance")).is_some(), "started by hand");
     }

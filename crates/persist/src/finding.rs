@@ -4,7 +4,7 @@ use serde::Serialize;
 /// When in the course of a boot something acts; in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum BootPhase {
     /// What the kernel was built with.
     Kernel,
     /// What the boot loader told the kernel.
@@ -27,21 +27,21 @@ pub enum Phase {
     Running,
 }
 
-impl Phase {
+impl BootPhase {
     /// For people.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Phase::Kernel => "kernel",
-            Phase::CommandLine => "command line",
-            Phase::Driver => "driver",
-            Phase::Devices => "devices",
-            Phase::Settings => "settings",
-            Phase::Network => "network",
-            Phase::Services => "services",
-            Phase::Daemons => "daemons",
-            Phase::Late => "late",
-            Phase::Running => "since then",
+            BootPhase::Kernel => "kernel",
+            BootPhase::CommandLine => "command line",
+            BootPhase::Driver => "driver",
+            BootPhase::Devices => "devices",
+            BootPhase::Settings => "settings",
+            BootPhase::Network => "network",
+            BootPhase::Services => "services",
+            BootPhase::Daemons => "daemons",
+            BootPhase::Late => "late",
+            BootPhase::Running => "since then",
         }
     }
 }
@@ -49,7 +49,7 @@ impl Phase {
 /// Whether a place acts on this machine. Reasons go on a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub enum Standing {
+pub enum BootStanding {
     /// It acts.
     Acts,
     /// It acts, and something sets the knob after it.
@@ -76,9 +76,9 @@ pub enum Standing {
 
 /// A place that sets a knob, or could.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Finding {
+pub struct BootFinding {
     /// When it acts.
-    pub phase: Phase,
+    pub phase: BootPhase,
     /// Who acts, as the subject of a sentence: `the kernel`, `tuned`.
     pub who: String,
     /// The file that says so.
@@ -94,7 +94,7 @@ pub struct Finding {
     /// At which sites.
     pub sites: Vec<String>,
     /// Whether it acts here.
-    pub standing: Standing,
+    pub standing: BootStanding,
     /// How it comes to act: `on in runlevel 3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub how: Option<String>,
@@ -110,18 +110,18 @@ pub struct Finding {
 /// More of a line than this is not shown, characters.
 const SHOWN: usize = 160;
 
-impl Finding {
+impl BootFinding {
     /// A place that acts; what it sets is still to be said.
     pub(crate) fn new(who: impl Into<String>, path: impl Into<String>) -> Self {
-        Finding {
-            phase: Phase::Kernel,
+        BootFinding {
+            phase: BootPhase::Kernel,
             who: who.into(),
             path: path.into(),
             line: None,
             text: String::new(),
             values: Vec::new(),
             sites: Vec::new(),
-            standing: Standing::Acts,
+            standing: BootStanding::Acts,
             how: None,
             because: None,
             explains: false,
@@ -148,7 +148,7 @@ impl Finding {
         self
     }
 
-    pub(crate) fn standing(mut self, standing: Standing) -> Self {
+    pub(crate) fn standing(mut self, standing: BootStanding) -> Self {
         self.standing = standing;
         self
     }
@@ -167,7 +167,7 @@ impl Finding {
 
     /// Whether it acts and sets something.
     pub(crate) fn counts(&self) -> bool {
-        matches!(self.standing, Standing::Acts | Standing::Overridden { .. }) && !self.values.is_empty()
+        matches!(self.standing, BootStanding::Acts | BootStanding::Overridden { .. }) && !self.values.is_empty()
     }
 
     /// Its place, for people: `/etc/default/cpufrequtils:3`.

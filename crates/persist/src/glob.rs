@@ -1,14 +1,14 @@
 //! Patterns as shells, udev and tmpfiles write them: `*`, `?`, `[0-7]`, `{a,b}`, `{0..7}`.
 
 /// No path is longer than this, and no pattern for one (PATH_MAX), bytes.
-const LONGEST: usize = 4096;
+const MAX: usize = 4096;
 
 /// More alternatives of one pattern than this are not looked at.
 const ALTERNATIVES: usize = 1024;
 
 /// Whether `text` is meant by `pattern`. A star also stands for slashes: a script may hide some in a variable.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
-    if pattern.len() > LONGEST {
+    if pattern.len() > MAX {
         return false;
     }
     let mut open = vec![pattern.to_owned()];

@@ -9,17 +9,18 @@ mod place;
 
 use std::collections::BTreeMap;
 
-use powerband_knob::{Planned, Selection, resolve, resolve_here};
+use powerband_knob::{PlannedKnob, Selection, resolve, resolve_here};
 use powerband_machine::{Action, EntryId, Hold, KEPT, Look, OpenEntry, Turn};
 
-pub use check::{Checked, check};
+pub use check::{Checked, check, set_by};
 pub use manifest::{KeptFile, KeptSetting, MANIFEST, Manifest, ManifestError};
 use overlay::Overlay;
 pub(crate) use place::{PULLS_IN, UNIT};
 use place::{Place, Want};
 
-use crate::finding::{Finding, Phase, Standing};
+use crate::finding::{BootFinding, BootPhase, BootStanding};
 use crate::target::Target;
+use powerband_record::InOrder;
 
 /// The program that checks after each boot, and what the files say of themselves.
 #[derive(Clone, Debug, Default)]
@@ -82,12 +83,12 @@ pub enum KeepError {
         place: String,
     },
     /// No place of this machine sets such a knob at boot.
-    #[error(
-        "{knob} cannot be kept: this machine has neither systemd nor a service that sets it at boot; put it into a script of your own: {command}"
-    )]
+    #[error("{knob} cannot be kept: {why}; put it into a script of your own: {command}")]
     NoPlace {
         /// Canonical name.
         knob: String,
+        /// Why not, as the sentence goes on.
+        why: &'static str,
         /// What sets it, as a shell command.
         command: String,
     },
@@ -104,7 +105,7 @@ pub enum KeepError {
 pub fn keep(
     machine: &mut dyn Look,
     open: &[OpenEntry],
-    planned: &[Planned],
+    planned: &[PlannedKnob],
     origin: &Origin,
 ) -> Result<Keeping, KeepError> {
     let kept = Manifest::read(machine)?;
@@ -114,9 +115,10 @@ pub fn keep(
     let mut all: Vec<Want> = before.map(Want::kept).collect();
     all.append(&mut wanted);
     // In the order of setting, a knob's sites together: a tunable is there only under its governor.
-    all.sort_by_key(|want| (resolve(&want.knob).ok().map(|named| named.knob.about().phase), want.knob.clone()));
+    all.order_by_key(|want| (resolve(&want.knob).ok().map(|named| named.knob.about().phase), want.knob.clone()));
     // As the machine was before anything was kept: what is kept is decided anew, together.
     let originals = originals(open);
+    place::note_everywhere(&mut all);
     let mut overlay = Overlay::new(machine, originals.clone());
     let chosen = choose(&mut overlay, &all, origin)?;
     let mut texts: BTreeMap<String, Option<String>> = originals;
@@ -196,7 +198,7 @@ fn choose(overlay: &mut Overlay<'_>, all: &[Want], origin: &Origin) -> Result<Ch
     for knob in knobs {
         let wants: Vec<Want> = all.iter().filter(|want| want.knob == knob).cloned().collect();
         let before = overlay.clone_files();
-        let mut loses: Option<Box<Finding>> = None;
+        let mut loses: Option<Box<BootFinding>> = None;
         let mut owners: Vec<&'static Place> = Vec::new();
         let mut paths: Vec<String> = Vec::new();
         for place in place::PLACES.iter().filter(|place| place.is_owner) {
@@ -231,15 +233,15 @@ fn choose(overlay: &mut Overlay<'_>, all: &[Want], origin: &Origin) -> Result<Ch
         }
         let Some(used) = used else {
             overlay.restore(before);
-            return Err(unkeepable(&wants[0], loses));
+            return Err(unkeepable(overlay, &wants, loses));
         };
         chosen.add(&used, &wants);
     }
     Ok(chosen)
 }
 
-fn unkeepable(want: &Want, loses: Option<Box<Finding>>) -> KeepError {
-    let knob = want.knob.clone();
+fn unkeepable(overlay: &mut Overlay<'_>, wants: &[Want], loses: Option<Box<BootFinding>>) -> KeepError {
+    let knob = wants[0].knob.clone();
     match loses {
         Some(winner) => KeepError::Overridden {
             knob,
@@ -247,37 +249,38 @@ fn unkeepable(want: &Want, loses: Option<Box<Finding>>) -> KeepError {
             value: winner.values.first().cloned().unwrap_or_default(),
             place: format!(" ({})", winner.place()),
         },
-        None => KeepError::NoPlace {
-            knob,
-            command: want.command().unwrap_or_else(|| format!("powerband set {}={}", want.knob, want.value)),
-        },
+        None => {
+            let (why, command) = place::by_hand(&mut overlay.bare(), wants);
+            KeepError::NoPlace { knob, why, command }
+        }
     }
 }
 
 /// Whether what a place writes is in force after the boot of the machine that `overlay` shows; else what is, where that is known.
-fn in_force(overlay: &mut Overlay<'_>, wants: &[Want], paths: &[String]) -> Result<(), Option<Box<Finding>>> {
+fn in_force(overlay: &mut Overlay<'_>, wants: &[Want], paths: &[String]) -> Result<(), Option<Box<BootFinding>>> {
     let Ok(named) = resolve_here(&wants[0].knob, &[], overlay) else { return Err(None) };
     let Ok(sites) = named.knob.sites(&named.name, overlay, &Selection::everywhere()) else { return Err(None) };
     let target = Target::new(named, sites.sites, overlay);
     // What powerband holds now says nothing about the next boot.
     let (_, findings, side_by_side) = crate::walk(overlay, &[], target);
     for want in wants {
-        let at = |finding: &&Finding| finding.counts() && finding.sites.contains(&want.site);
-        let acting: Vec<&Finding> = findings.iter().filter(at).collect();
+        let at = |finding: &&BootFinding| finding.counts() && finding.sites.contains(&want.site);
+        let acting: Vec<&BootFinding> = findings.iter().filter(at).collect();
         let Some(last) = acting.last() else { return Err(None) };
-        let agrees = |finding: &Finding| finding.values.len() == 1 && finding.values[0] == want.value;
+        let agrees = |finding: &BootFinding| finding.values.len() == 1 && finding.values[0] == want.value;
         if !paths.contains(&last.path) || !agrees(last) {
             return Err(Some(Box::new((*last).clone())));
         }
         // Services that systemd starts side by side may end in any order.
-        let together = |phase: Phase| matches!(phase, Phase::Services | Phase::Daemons);
-        let rival =
-            acting.iter().find(|finding| together(finding.phase) && !agrees(finding) && last.phase <= Phase::Daemons);
+        let together = |phase: BootPhase| matches!(phase, BootPhase::Services | BootPhase::Daemons);
+        let rival = acting
+            .iter()
+            .find(|finding| together(finding.phase) && !agrees(finding) && last.phase <= BootPhase::Daemons);
         if let Some(rival) = rival.filter(|_| side_by_side && together(last.phase)) {
             return Err(Some(Box::new((*rival).clone())));
         }
         let unsure = findings.iter().find(|finding| {
-            matches!(finding.standing, Standing::Unsure { .. })
+            matches!(finding.standing, BootStanding::Unsure { .. })
                 && finding.sites.contains(&want.site)
                 && !agrees(finding)
                 && finding.phase > last.phase
@@ -329,7 +332,7 @@ impl Keeping {
             turn(path, make, Some(remove), None, false)
         });
         let mut files: Vec<&FileChange> = self.files.iter().collect();
-        files.sort_by_key(|file| file.path == MANIFEST);
+        files.order_by_key(|file| file.path == MANIFEST);
         let files = files.into_iter().map(|file| {
             let path = file.path.clone();
             let replace = |text: &String| Action::ReplaceFile { path: path.clone(), text: text.clone() };

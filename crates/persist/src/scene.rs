@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_machine::{Errno, Look, OpenEntry};
 
-use crate::finding::{Finding, Phase, Standing};
+use crate::finding::{BootFinding, BootPhase, BootStanding};
 use crate::keys::{Key, keys, last};
 use crate::service::{Service, Services, Start};
 use crate::shell::{claims, scripts};
@@ -19,25 +19,25 @@ pub(crate) struct Scene<'m> {
     pub(crate) open: &'m [OpenEntry],
     pub(crate) target: Target,
     services: Services,
-    phase: Phase,
-    findings: Vec<Finding>,
+    phase: BootPhase,
+    findings: Vec<BootFinding>,
 }
 
 impl<'m> Scene<'m> {
     pub(crate) fn new(machine: &'m mut dyn Look, open: &'m [OpenEntry], mut target: Target) -> Self {
         let services = Services::of(machine);
         let unread = std::mem::take(&mut target.unread);
-        let mut scene = Scene { machine, open, target, services, phase: Phase::Kernel, findings: Vec::new() };
+        let mut scene = Scene { machine, open, target, services, phase: BootPhase::Kernel, findings: Vec::new() };
         unread.into_iter().for_each(|file| scene.unread(&file.path, file.why));
         scene
     }
 
     /// What is found from now on acts in this phase.
-    pub(crate) fn enter(&mut self, phase: Phase) {
+    pub(crate) fn enter(&mut self, phase: BootPhase) {
         self.phase = phase;
     }
 
-    pub(crate) fn leave(self) -> (Target, Vec<Finding>) {
+    pub(crate) fn leave(self) -> (Target, Vec<BootFinding>) {
         (self.target, self.findings)
     }
 
@@ -47,7 +47,7 @@ impl<'m> Scene<'m> {
     }
 
     /// What was found before.
-    pub(crate) fn findings(&self) -> &[Finding] {
+    pub(crate) fn findings(&self) -> &[BootFinding] {
         &self.findings
     }
 
@@ -67,12 +67,12 @@ impl<'m> Scene<'m> {
     }
 
     /// Adds a finding of this phase, its values as they are typed.
-    pub(crate) fn push(&mut self, mut finding: Finding) {
+    pub(crate) fn push(&mut self, mut finding: BootFinding) {
         finding.phase = self.phase;
         let values = std::mem::take(&mut finding.values);
         finding.values = values.iter().map(|value| self.target.typed(self.machine, value)).collect();
         finding.values.dedup();
-        let unreadable = matches!(finding.standing, Standing::Unreadable { .. });
+        let unreadable = matches!(finding.standing, BootStanding::Unreadable { .. });
         if !unreadable || self.findings.iter().all(|before| before.path != finding.path) {
             self.findings.push(finding);
         }
@@ -99,7 +99,7 @@ impl<'m> Scene<'m> {
     /// Adds that a file could not be read.
     fn unread(&mut self, path: &str, why: String) {
         let name = path.rsplit('/').next().unwrap_or(path).to_owned();
-        self.push(Finding::new(name, path).standing(Standing::Unreadable { why }));
+        self.push(BootFinding::new(name, path).standing(BootStanding::Unreadable { why }));
     }
 
     /// Its assignments.
@@ -141,7 +141,7 @@ impl<'m> Scene<'m> {
     }
 
     /// What the commands of a script set, each a finding like `pattern`.
-    pub(crate) fn script(&mut self, pattern: &Finding, text: &str) {
+    pub(crate) fn script(&mut self, pattern: &BootFinding, text: &str) {
         for claim in claims(text, &self.target) {
             let line = pattern.line.map_or(claim.line, |first| first + claim.line - 1);
             let finding = pattern.clone().line(line, &claim.text);
@@ -150,7 +150,7 @@ impl<'m> Scene<'m> {
     }
 
     /// What a command line sets, or the scripts it runs.
-    pub(crate) fn command(&mut self, pattern: &Finding, command: &str) {
+    pub(crate) fn command(&mut self, pattern: &BootFinding, command: &str) {
         let before = self.findings.len();
         self.script(pattern, command);
         for path in scripts(command).iter().take(4) {
@@ -158,16 +158,16 @@ impl<'m> Scene<'m> {
                 return;
             }
             if let Some(text) = self.peek(path).filter(|text| text.starts_with("#!")) {
-                let script = Finding { path: path.clone(), line: None, ..pattern.clone() };
+                let script = BootFinding { path: path.clone(), line: None, ..pattern.clone() };
                 self.script(&script, &text);
             }
         }
     }
 
     /// A value under `name` in a file of keys, as a finding like `pattern` at every site.
-    pub(crate) fn key(&mut self, pattern: &Finding, path: &str, keys: &[Key], name: &str) {
+    pub(crate) fn key(&mut self, pattern: &BootFinding, path: &str, keys: &[Key], name: &str) {
         if let Some(key) = last(keys, name).filter(|key| !key.value.is_empty()) {
-            let finding = Finding { path: path.to_owned(), ..pattern.clone() };
+            let finding = BootFinding { path: path.to_owned(), ..pattern.clone() };
             let sites = self.target.everywhere();
             self.push(finding.line(key.line, &key.text).sets(vec![key.value.clone()], sites));
         }
@@ -224,11 +224,11 @@ pub(crate) fn shelved(machine: &mut dyn Look, kind: &str, suffix: &str) -> Vec<S
 }
 
 /// A finding of a service with its standing: on, or off and why.
-pub(crate) fn of_service(who: &str, service: &Service) -> Finding {
-    let finding = Finding::new(who, service.path.clone());
+pub(crate) fn of_service(who: &str, service: &Service) -> BootFinding {
+    let finding = BootFinding::new(who, service.path.clone());
     match &service.start {
         Start::On(how) => finding.how(how.clone()),
-        Start::Off(why) => finding.standing(Standing::Off { why: why.clone() }),
-        Start::Absent => finding.standing(Standing::Off { why: format!("there is no {who} to read it") }),
+        Start::Off(why) => finding.standing(BootStanding::Off { why: why.clone() }),
+        Start::Absent => finding.standing(BootStanding::Off { why: format!("there is no {who} to read it") }),
     }
 }

@@ -1,4 +1,5 @@
 //! Services: which are there, and which are started when the machine boots, by systemd or by the scripts before it.
+use powerband_record::InOrder;
 use std::collections::BTreeMap;
 
 use powerband_machine::Look;
@@ -172,7 +173,7 @@ impl Services {
                 found.push((order, name.clone(), service));
             }
         }
-        found.sort_by_key(|(order, ..)| *order);
+        found.order_by_key(|(order, ..)| *order);
         found.into_iter().map(|(_, name, service)| (name, service)).collect()
     }
 

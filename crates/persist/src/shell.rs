@@ -24,10 +24,10 @@ pub(crate) struct Claim {
 }
 
 /// A variable of this many values, or a word that becomes as many, is cut short.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 
 /// A word that becomes longer than this is not one of ours, bytes.
-const LONGEST: usize = 4096;
+const MAX: usize = 4096;
 
 /// Shells in shells are followed so far.
 const DEEPEST: usize = 4;
@@ -107,7 +107,7 @@ impl Reader<'_> {
                     ),
                 };
                 let longer = spellings.iter().flat_map(|before| values.iter().map(move |value| longer(before, value)));
-                spellings = longer.take(MOST_WORDS).collect();
+                spellings = longer.take(MAX_WORDS).collect();
             }
             found.extend(spellings);
         }
@@ -172,7 +172,7 @@ impl Reader<'_> {
             if let ("for", [name, word, values @ ..]) = (first.as_str(), rest)
                 && word == "in"
             {
-                let values: Vec<String> = values.iter().take(MOST_WORDS).cloned().collect();
+                let values: Vec<String> = values.iter().take(MAX_WORDS).cloned().collect();
                 self.variables.insert(name.clone(), values);
                 return &[];
             }
@@ -218,7 +218,7 @@ const BEFORE: [&str; 15] =
 
 /// A word with a part more. One that grows without end stands for anything.
 fn longer(before: &str, value: &str) -> String {
-    if before.len() + value.len() > LONGEST { UNKNOWN.to_owned() } else { format!("{before}{value}") }
+    if before.len() + value.len() > MAX { UNKNOWN.to_owned() } else { format!("{before}{value}") }
 }
 
 fn printed_by(name: &str, arguments: &[String]) -> String {

@@ -28,7 +28,7 @@ mod tuned;
 mod udev;
 mod units;
 
-use crate::finding::Phase;
+use crate::finding::BootPhase;
 use crate::scene::Scene;
 
 pub(crate) use command_line::option_of as boot_option_of;
@@ -38,43 +38,43 @@ pub(crate) use link::{file_of as link_file_of, option_of as link_option_of};
 /// One source.
 pub(crate) struct Source {
     /// When what it finds acts.
-    pub(crate) phase: Phase,
+    pub(crate) phase: BootPhase,
     /// Looks, and adds what it finds.
     pub(crate) look: fn(&mut Scene<'_>),
 }
 
-const fn source(phase: Phase, look: fn(&mut Scene<'_>)) -> Source {
+const fn source(phase: BootPhase, look: fn(&mut Scene<'_>)) -> Source {
     Source { phase, look }
 }
 
 /// All of them, in the order of time. What comes later in this table is taken to act later.
 pub(crate) const ALL: &[Source] = &[
-    source(Phase::Kernel, kernel::look),
-    source(Phase::CommandLine, command_line::look),
-    source(Phase::Driver, driver::look),
-    source(Phase::Devices, modprobe::look),
-    source(Phase::Devices, link::look),
-    source(Phase::Devices, udev::look),
-    source(Phase::Settings, sysctl::look),
-    source(Phase::Settings, tmpfiles::look),
-    source(Phase::Settings, sysfs::look),
-    source(Phase::Network, interfaces::look),
-    source(Phase::Network, connections::look),
-    source(Phase::Services, init_scripts::look),
-    source(Phase::Services, cpuspeed::look),
-    source(Phase::Services, cpufrequtils::look),
-    source(Phase::Services, units::look),
-    source(Phase::Services, cpupower::look),
-    source(Phase::Daemons, laptop_mode::look),
-    source(Phase::Daemons, thermald::look),
-    source(Phase::Daemons, power_profiles::look),
-    source(Phase::Daemons, tlp::look),
-    source(Phase::Daemons, tuned::look),
-    source(Phase::Daemons, auto_cpufreq::look),
-    source(Phase::Late, rc_local::look),
-    source(Phase::Late, kept::look),
-    source(Phase::Late, cron::look),
-    source(Phase::Late, ondemand::look),
-    source(Phase::Running, slurm::look),
-    source(Phase::Running, ledger::look),
+    source(BootPhase::Kernel, kernel::look),
+    source(BootPhase::CommandLine, command_line::look),
+    source(BootPhase::Driver, driver::look),
+    source(BootPhase::Devices, modprobe::look),
+    source(BootPhase::Devices, link::look),
+    source(BootPhase::Devices, udev::look),
+    source(BootPhase::Settings, sysctl::look),
+    source(BootPhase::Settings, tmpfiles::look),
+    source(BootPhase::Settings, sysfs::look),
+    source(BootPhase::Network, interfaces::look),
+    source(BootPhase::Network, connections::look),
+    source(BootPhase::Services, init_scripts::look),
+    source(BootPhase::Services, cpuspeed::look),
+    source(BootPhase::Services, cpufrequtils::look),
+    source(BootPhase::Services, units::look),
+    source(BootPhase::Services, cpupower::look),
+    source(BootPhase::Daemons, laptop_mode::look),
+    source(BootPhase::Daemons, thermald::look),
+    source(BootPhase::Daemons, power_profiles::look),
+    source(BootPhase::Daemons, tlp::look),
+    source(BootPhase::Daemons, tuned::look),
+    source(BootPhase::Daemons, auto_cpufreq::look),
+    source(BootPhase::Late, rc_local::look),
+    source(BootPhase::Late, kept::look),
+    source(BootPhase::Late, cron::look),
+    source(BootPhase::Late, ondemand::look),
+    source(BootPhase::Running, slurm::look),
+    source(BootPhase::Running, ledger::look),
 ];

@@ -1,6 +1,6 @@
 //! The knob that is asked about: its sites with every name of their files, and what reads there now.
 use powerband_knob::{Named, Policies, Site, Value, policies};
-use powerband_machine::{CoalescingPlace, Look, Noting, Unread};
+use powerband_machine::{CoalescingPlace, ErrorRecorder, Look, ReadFailure};
 use powerband_record::CpuList;
 
 use crate::glob;
@@ -30,17 +30,17 @@ pub(crate) struct Target {
     /// The governors offered; empty when the kernel does not say.
     pub(crate) governors: Vec<String>,
     /// What of the driver and its governors could not be read.
-    pub(crate) unread: Vec<Unread>,
+    pub(crate) unread: Vec<ReadFailure>,
 }
 
 impl Target {
     pub(crate) fn new(named: Named, sites: Vec<Site>, machine: &mut dyn Look) -> Target {
         let all = policies(machine, &named.name).unwrap_or_default();
         let first = all.active.first().cloned();
-        let mut noting = Noting::new(machine);
-        let driver = first.as_ref().and_then(|policy| policy.read(&mut noting, "scaling_driver").ok());
-        let governors = first.as_ref().and_then(|policy| policy.governors(&mut noting)).unwrap_or_default();
-        let unread = noting.into_unread();
+        let mut error_recorder = ErrorRecorder::new(machine);
+        let driver = first.as_ref().and_then(|policy| policy.read(&mut error_recorder, "scaling_driver").ok());
+        let governors = first.as_ref().and_then(|policy| policy.governors(&mut error_recorder)).unwrap_or_default();
+        let unread = error_recorder.into_failures();
         let places = sites.into_iter().map(|site| {
             let (reads, unread) = match site.path.as_ref().map(|path| (path, machine.read(path))) {
                 Some((_, Ok(text))) => (Some(text.trim().to_owned()), None),

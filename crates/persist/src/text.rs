@@ -1,7 +1,7 @@
 //! What set a knob, in words.
-use crate::{Finding, Standing, Why};
+use crate::{BootFinding, BootStanding, KnobSetter};
 
-impl Why {
+impl KnobSetter {
     /// The sentence, and the findings below it in the order of time.
     #[must_use]
     pub fn text(&self) -> String {
@@ -20,7 +20,7 @@ impl Why {
 }
 
 /// What came of a finding, in one line.
-fn remarks(finding: &Finding) -> String {
+fn remarks(finding: &BootFinding) -> String {
     let value = match &finding.values[..] {
         [] => String::new(),
         [one] => format!(" ({one})"),
@@ -29,12 +29,12 @@ fn remarks(finding: &Finding) -> String {
     let how = finding.how.as_ref().filter(|how| !finding.text.contains(how.as_str()));
     let (who, how) = (&finding.who, how.map(|how| format!(", {how}")).unwrap_or_default());
     match &finding.standing {
-        Standing::Acts if finding.values.is_empty() => format!("acts: {who}{how}; what it sets is not known"),
-        Standing::Acts if finding.explains => format!("acts: {who}{value}{how}; what reads now comes from here"),
-        Standing::Acts => format!("acts: {who}{value}{how}; it is not what reads now"),
-        Standing::Overridden { by } => format!("overridden: {who}{value}{how}; {by} acts after it"),
-        Standing::Off { why } => format!("off: {who}{value}; {why}"),
-        Standing::Unsure { why } => format!("perhaps: {who}{value}; {why}"),
-        Standing::Unreadable { why } => format!("not read: {why}"),
+        BootStanding::Acts if finding.values.is_empty() => format!("acts: {who}{how}; what it sets is not known"),
+        BootStanding::Acts if finding.explains => format!("acts: {who}{value}{how}; what reads now comes from here"),
+        BootStanding::Acts => format!("acts: {who}{value}{how}; it is not what reads now"),
+        BootStanding::Overridden { by } => format!("overridden: {who}{value}{how}; {by} acts after it"),
+        BootStanding::Off { why } => format!("off: {who}{value}; {why}"),
+        BootStanding::Unsure { why } => format!("perhaps: {who}{value}; {why}"),
+        BootStanding::Unreadable { why } => format!("not read: {why}"),
     }
 }

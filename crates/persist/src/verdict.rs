@@ -1,15 +1,15 @@
 //! Which of the findings is in force at each site, whether that explains what reads there, and the chain in a sentence.
 use std::collections::BTreeMap;
 
-use crate::finding::{Finding, Phase, Standing};
+use crate::finding::{BootFinding, BootPhase, BootStanding};
 use crate::target::{Place, Target};
 
 /// More names of sites than this are told as a range.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 /// Settles the standing of every finding, says which explains what reads, and puts the chain in a sentence. Services
 /// start one after the other or, under systemd, `side_by_side`.
-pub(crate) fn judge(target: &Target, findings: &mut [Finding], side_by_side: bool) -> String {
+pub(crate) fn judge(target: &Target, findings: &mut [BootFinding], side_by_side: bool) -> String {
     let mut in_force: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for place in &target.places {
         if let Some(last) = last_at(target, findings, place, side_by_side) {
@@ -36,7 +36,7 @@ pub(crate) fn judge(target: &Target, findings: &mut [Finding], side_by_side: boo
 }
 
 /// The kernel refuses a governor the driver does not have.
-pub(crate) fn refuse_what_is_not_offered(target: &Target, findings: &mut [Finding]) {
+pub(crate) fn refuse_what_is_not_offered(target: &Target, findings: &mut [BootFinding]) {
     if !target.is_governor() || target.governors.is_empty() {
         return;
     }
@@ -47,17 +47,17 @@ pub(crate) fn refuse_what_is_not_offered(target: &Target, findings: &mut [Findin
         } else {
             let driver = target.driver.as_deref().unwrap_or("the driver");
             let why = format!("{driver} offers only {}", target.governors.join(", "));
-            finding.standing = Standing::Off { why };
+            finding.standing = BootStanding::Off { why };
         }
     }
 }
 
 /// The finding that acts last at a place. Among services that start side by side and disagree, the one whose value reads
 /// there came last.
-fn last_at(target: &Target, findings: &[Finding], place: &Place, side_by_side: bool) -> Option<usize> {
+fn last_at(target: &Target, findings: &[BootFinding], place: &Place, side_by_side: bool) -> Option<usize> {
     let acting: Vec<usize> = (0..findings.len()).filter(|&i| acts_at(&findings[i], place)).collect();
     let &last = acting.last()?;
-    let beside = |i: &&usize| side_by_side && matches!(findings[**i].phase, Phase::Services | Phase::Daemons);
+    let beside = |i: &&usize| side_by_side && matches!(findings[**i].phase, BootPhase::Services | BootPhase::Daemons);
     if explains(target, &findings[last], place) || !beside(&&last) {
         return Some(last);
     }
@@ -67,16 +67,16 @@ fn last_at(target: &Target, findings: &[Finding], place: &Place, side_by_side: b
     explaining.or(Some(last))
 }
 
-fn acts_at(finding: &Finding, place: &Place) -> bool {
+fn acts_at(finding: &BootFinding, place: &Place) -> bool {
     finding.counts() && finding.sites.contains(&place.site.name)
 }
 
-fn explains(target: &Target, finding: &Finding, place: &Place) -> bool {
+fn explains(target: &Target, finding: &BootFinding, place: &Place) -> bool {
     finding.values.iter().any(|value| target.reads(place, value))
 }
 
 /// What is in force nowhere is overridden by what is, at the first of its sites.
-fn override_the_others(findings: &mut [Finding], in_force: &BTreeMap<usize, Vec<String>>) {
+fn override_the_others(findings: &mut [BootFinding], in_force: &BTreeMap<usize, Vec<String>>) {
     for i in 0..findings.len() {
         if !findings[i].counts() || in_force.contains_key(&i) {
             continue;
@@ -84,14 +84,14 @@ fn override_the_others(findings: &mut [Finding], in_force: &BTreeMap<usize, Vec<
         let site = findings[i].sites.first();
         let winner = in_force.iter().find(|(_, sites)| site.is_some_and(|site| sites.contains(site)));
         if let Some(by) = winner.map(|(&winner, _)| findings[winner].who.clone()) {
-            findings[i].standing = Standing::Overridden { by };
+            findings[i].standing = BootStanding::Overridden { by };
         }
     }
 }
 
 /// The chain that leads to what reads at one place.
-fn chain(target: &Target, findings: &[Finding], place: &Place, side_by_side: bool) -> String {
-    let mut acting: Vec<&Finding> = findings.iter().filter(|finding| acts_at(finding, place)).collect();
+fn chain(target: &Target, findings: &[BootFinding], place: &Place, side_by_side: bool) -> String {
+    let mut acting: Vec<&BootFinding> = findings.iter().filter(|finding| acts_at(finding, place)).collect();
     // The one in force is told last, also where it came before another in the list.
     if let Some(last) = last_at(target, findings, place, side_by_side) {
         acting.retain(|finding| !std::ptr::eq(*finding, &raw const findings[last]));
@@ -104,7 +104,7 @@ fn chain(target: &Target, findings: &[Finding], place: &Place, side_by_side: boo
         return format!("{told}; what is in force now cannot be read{why}");
     };
     let Some((last, _)) = acting.split_last() else {
-        let known = findings.iter().any(|finding| finding.phase == Phase::Kernel && !finding.values.is_empty());
+        let known = findings.iter().any(|finding| finding.phase == BootPhase::Kernel && !finding.values.is_empty());
         let default = match target.is_governor() {
             true if known => "",
             true => "it is the kernel's own default, which cannot be read here, or ",
@@ -116,7 +116,7 @@ fn chain(target: &Target, findings: &[Finding], place: &Place, side_by_side: boo
     let clauses: Vec<String> = acting.iter().map(|finding| clause(finding)).collect();
     let told = clauses.join(", then ");
     if explains(target, last, place) {
-        let alone = acting.len() == 1 && last.phase <= Phase::Driver;
+        let alone = acting.len() == 1 && last.phase <= BootPhase::Driver;
         let alone = if alone { ", and nothing found here changes it" } else { "" };
         return format!("{told}{alone}; it reads {reads} now");
     }
@@ -127,7 +127,7 @@ fn chain(target: &Target, findings: &[Finding], place: &Place, side_by_side: boo
 }
 
 /// `the kernel starts with userspace (CONFIG…)`.
-fn clause(finding: &Finding) -> String {
+fn clause(finding: &BootFinding) -> String {
     let values = match &finding.values[..] {
         [one] => one.clone(),
         several => format!("one of {}", several.join(", ")),
@@ -136,7 +136,7 @@ fn clause(finding: &Finding) -> String {
     let because = because.trim_end_matches(',');
     let (who, verb) = (&finding.who, &finding.verb);
     let how = finding.how.as_ref().filter(|how| *how != who).map(|how| format!(" ({how})")).unwrap_or_default();
-    if finding.phase <= Phase::CommandLine {
+    if finding.phase <= BootPhase::CommandLine {
         format!("{who} {verb} {values}{how}{because}")
     } else {
         format!("{who}{how} {verb} {values}{because}")
@@ -144,20 +144,20 @@ fn clause(finding: &Finding) -> String {
 }
 
 /// What may be behind a value that nothing explains.
-fn hints(target: &Target, findings: &[Finding], place: &Place) -> String {
+fn hints(target: &Target, findings: &[BootFinding], place: &Place) -> String {
     let may = findings.iter().find_map(|finding| {
         let would = finding.sites.contains(&place.site.name) && explains(target, finding, place);
         match &finding.standing {
-            Standing::Unsure { why } if would || finding.values.is_empty() => {
+            BootStanding::Unsure { why } if would || finding.values.is_empty() => {
                 Some(format!("; perhaps {} ({}): {why}", finding.who, finding.place()))
             }
-            Standing::Off { why } if would => {
+            BootStanding::Off { why } if would => {
                 Some(format!("; {} ({}) would set that, but {why}", finding.who, finding.place()))
             }
             _ => None,
         }
     });
-    let unread = findings.iter().filter(|finding| matches!(finding.standing, Standing::Unreadable { .. })).count();
+    let unread = findings.iter().filter(|finding| matches!(finding.standing, BootStanding::Unreadable { .. })).count();
     let unread = match unread {
         0 => String::new(),
         1 => "; 1 file could not be read".to_owned(),
@@ -169,7 +169,7 @@ fn hints(target: &Target, findings: &[Finding], place: &Place) -> String {
 /// Names of sites: all of a few, the ends of many.
 pub(crate) fn names(sites: &[String]) -> String {
     match sites {
-        [first, .., last] if sites.len() > MOST_NAMES => format!("{first} to {last} ({} of them)", sites.len()),
+        [first, .., last] if sites.len() > MAX_NAMES => format!("{first} to {last} ({} of them)", sites.len()),
         few => few.join(", "),
     }
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use powerband_knob::catalogue::ALL;
 use powerband_knob::{KnobError, Named, Selection, resolve_here};
 use powerband_machine::{DEVICES, Look, Watch, Written};
-use powerband_record::{KnobRef, Writer};
+use powerband_record::{InOrder, IntoOrdered as _, KnobRef, Writer};
 use serde::Serialize;
 
 /// So often everything is read again because somebody writes meanwhile.
-const MOST_READINGS: usize = 10;
+const MAX_READINGS: usize = 10;
 
 /// What a knob read at one site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl KnobWatch {
         let mut writes = machine.take_writes();
         let mut now = self.read(machine);
         // What was written while we read may have come after its place was read. Who never ends is heard of again.
-        for _ in 0..MOST_READINGS {
+        for _ in 0..MAX_READINGS {
             let more = machine.take_writes();
             if more.is_empty() {
                 break;
@@ -111,12 +111,13 @@ impl KnobWatch {
         if places(&before) != self.places() {
             self.aim(machine);
         }
-        let keys: BTreeSet<&(String, String)> = before.keys().chain(self.seen.keys()).collect();
+        let keys: BTreeSet<&(String, String)> = before.keys().chain(self.seen.keys()).into_set();
         let mut changes: Vec<KnobChange> =
             keys.into_iter().filter_map(|key| change(key, before.get(key), self.seen.get(key), &writes)).collect();
         // Before anything that followed from it.
-        changes
-            .sort_by_key(|change| (std::cmp::Reverse(change.ago_ns), change.by.iter().any(|by| by.inferred.is_some())));
+        changes.order_by_key(|change| {
+            (std::cmp::Reverse(change.ago_ns), change.by.iter().any(|by| by.inferred.is_some()))
+        });
         changes
     }
 

@@ -23,7 +23,9 @@ mod stored;
 pub(crate) use change::{Set, Undo, With};
 pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
-pub(crate) use fleet::{Fleet, FleetReport, FleetResume, FleetRun, FleetTask, FleetVerb, OneFleet, Waiting};
+pub(crate) use fleet::{
+    Fleet, FleetReport, FleetResume, FleetRun, FleetTable, FleetTask, FleetVerb, OneFleet, Waiting,
+};
 pub(crate) use guard::Guard;
 pub(crate) use judged::Judged;
 pub(crate) use keep::{Keep, Unkeep};
@@ -84,7 +86,8 @@ const EXIT_CODES: &str = "Exit codes: 0 fine (also undecided) · 1 a check faile
 pub(crate) struct Shared {
     /// Machine to use: local, ssh:HOST, cmd:COMMAND, sh:COMMAND, sim:NAME, recorded:DIR (default: local)
     ///
-    /// cmd:COMMAND runs a command that leads to `powerband agent`, sh:COMMAND one that leads to a POSIX shell.
+    /// cmd:COMMAND runs a command that leads to `powerband agent`, sh:COMMAND one that leads to a POSIX shell, and sh+agent:COMMAND
+    /// copies an agent through that shell, also over a serial line.
     /// sim:NAME[#SEED] is a simulated machine (`powerband sim list`), recorded:DIR one that `capture` wrote, table:FILE.csv
     /// a table of measurements. Example: --machine ssh:root@board
     #[arg(long, global = true, value_name = "MACHINE", env = "POWERBAND_MACHINE", help_heading = MACHINE)]
@@ -94,6 +97,12 @@ pub(crate) struct Shared {
     /// Named as for --machine. cmd@ADDRESS:COMMAND gives the address at which the near machine reaches it.
     #[arg(long, global = true, value_name = "MACHINE", help_heading = MACHINE)]
     pub(crate) far: Option<String>,
+    /// List of machines for one job: slurm, n1,n2 or NAME=MACHINE,…; all/KNOB=V sets each, NAME/KNOB=V one
+    ///
+    /// slurm is every node of the allocation; a node or host is reached by srun in an allocation and by ssh elsewhere. The load runs
+    /// on the first, by srun or mpirun over the others. Example: --machines slurm all/governor=performance,powersave -- srun ./job
+    #[arg(long, global = true, value_name = "LIST", help_heading = MACHINE)]
+    pub(crate) machines: Vec<String>,
     /// Use only these CPUs, e.g. 1 or 0-3,8 (default: all)
     #[arg(short = 'c', long = "cpus", global = true, value_name = "LIST", help_heading = MACHINE)]
     pub(crate) cpus: Option<CpuList>,

@@ -2,6 +2,7 @@
 use std::path::Path;
 
 use powerband_knob::{KnobError, resolve_among};
+use powerband_record::Side;
 
 use crate::cli::Shared;
 use crate::rig;
@@ -84,8 +85,8 @@ fn mend(words: &[String], meant: impl Fn(&str) -> bool, change: impl Fn(&Part<'_
 }
 
 fn changed(whole: &str, meant: &impl Fn(&str) -> bool, change: &impl Fn(&Part<'_>) -> String) -> Option<String> {
-    let sides = ["near/", "far/", "both/"];
-    let side = sides.into_iter().find(|side| whole.starts_with(side)).unwrap_or_default();
+    let side = whole.split_once('/').filter(|(side, _)| side.parse::<Side>().is_ok());
+    let side = side.map_or("", |(side, _)| &whole[..=side.len()]);
     let name_and_rest = &whole[side.len()..];
     let name_ends = name_and_rest.find(['=', '@']).unwrap_or(name_and_rest.len());
     let (name, rest) = name_and_rest.split_at(name_ends);

@@ -95,7 +95,7 @@ const LINES: usize = 16;
 /// The steps of each setting; of a search those that are set once before it begins. Where they are many, a line for each setting
 /// unless all are asked for.
 fn all_steps(steps: &[Steps], searched: bool, verbose: bool) -> String {
-    let lines: usize = steps.iter().map(|of| 1 + of.near.len() + of.far.len() + of.notes.len()).sum();
+    let lines: usize = steps.iter().map(|of| 1 + of.lines().count() + of.notes.len()).sum();
     if lines > LINES && !verbose {
         return counted_steps(steps, searched);
     }
@@ -103,9 +103,8 @@ fn all_steps(steps: &[Steps], searched: bool, verbose: bool) -> String {
     for (index, steps) in steps.iter().enumerate() {
         let role = if index == 0 && !searched { " (reference)" } else { "" };
         text += &format!("{}{role}\n", steps.label);
-        for (side, lines) in [("", &steps.near), ("far: ", &steps.far)] {
-            text.extend(lines.iter().map(|line| format!("    {side}{}\n", words(line))));
-        }
+        let side = |side: &str| if side.is_empty() { String::new() } else { side.replace('/', ": ") };
+        text.extend(steps.lines().map(|(of, line)| format!("    {}{}\n", side(&of), words(line))));
         text.extend(steps.notes.iter().map(|note| format!("    note: {note}\n")));
     }
     text
@@ -125,8 +124,8 @@ fn counted_steps(steps: &[Steps], searched: bool) -> String {
     let mut text = String::new();
     for (index, of) in steps.iter().take(shown).enumerate() {
         let role = if index == 0 && !searched { " (reference)" } else { "" };
-        let all = || of.near.iter().chain(&of.far);
-        let (writes, same) = (all().count(), all().filter(|line| line.already).count());
+        let all = || of.lines();
+        let (writes, same) = (all().count(), all().filter(|(_, line)| line.already).count());
         let same = if same > 0 { format!(", {same} already so") } else { String::new() };
         let noun = if writes == 1 { "write" } else { "writes" };
         text += &format!("{}{role}: {writes} {noun}{same}\n", of.label);

@@ -17,13 +17,13 @@ pub(crate) enum Exit {
     Denied = 3,
     /// Not supported here.
     Unsupported = 4,
-    /// Something could not be put back; the sentence names the file to replay.
+    /// Something could not be restored; the sentence names the file to replay.
     CannotRestore = 6,
     /// The load failed.
     LoadFailed = 7,
-    /// Could not go on: the store cannot be written, another powerband holds the machine, a far end is lost.
+    /// Could not go on: the store cannot be written, another powerband holds the machine, a peer is lost.
     CannotGoOn = 8,
-    /// Stopped by Ctrl-C or SIGTERM; everything was put back.
+    /// Stopped by Ctrl-C or SIGTERM; everything was restored.
     Stopped = 130,
 }
 

@@ -71,7 +71,7 @@ fn sentence(error: &SessionError) -> String {
         SessionError::Rerun { error: why, .. } | SessionError::Resume { error: why, .. } => {
             format!("{error}: {}", sentence(why))
         }
-        SessionError::Unrestored { left, id, names, .. } => incomplete::of_experiment(left, *id, names.as_ref()),
+        SessionError::Unrestored { left, id, names, .. } => incomplete::of_experiment(left, *id, names.as_deref()),
         error => format!("{error}{}", hint::behind(error.hint().as_ref())),
     }
 }

@@ -8,7 +8,7 @@ pub(crate) fn behind(hint: Option<&Hint>) -> String {
     let Some(hint) = hint else { return String::new() };
     let text = match hint {
         Hint::MachineNames => {
-            "; use local, ssh:HOST, cmd:COMMAND, sh:COMMAND, recorded:DIR, table:FILE.csv, or sim:NAME for one that \
+            "; use local, ssh:HOST, cmd:COMMAND, sh:COMMAND, sh+agent:COMMAND, recorded:DIR, table:FILE.csv, or sim:NAME for one that \
              `powerband sim list` shows"
         }
         Hint::EachMachine { near, far } => return format!(": write --machine ssh:{near} --far ssh:{far}"),

@@ -151,7 +151,7 @@ fn is_knob(reference: &KnobRef) -> bool {
     !matches!(resolve(&reference.name), Err(KnobError::Unknown { .. }))
 }
 
-/// The words of the command's far end.
+/// The words of the command's peer.
 fn far_command(args: &Loading) -> Result<Vec<String>, Failure> {
     let Some(text) = &args.far_command else { return Ok(Vec::new()) };
     let words = split_words(text).filter(|words| !words.is_empty());

@@ -9,7 +9,9 @@ mod held;
 mod hint;
 mod incomplete;
 mod loading;
+mod machines;
 mod measure;
+mod node_state;
 mod output;
 mod page;
 mod progress;
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Answer {
-    let shared = cli.shared;
+    let shared = machines::of_options(cli.shared, &cli.verb)?;
     if matches!(
         cli.verb,
         Verb::With(_)

@@ -2,14 +2,14 @@
 use std::collections::BTreeSet;
 
 use powerband_experiment::Plan;
-use powerband_record::{CloseReason, CommandMeter, Finding, Standing, Verdict};
+use powerband_record::{CloseReason, CommandMeter, Finding, IntoOrdered as _, Standing, Verdict};
 use powerband_rig::{MAX_WRITTEN_BYTES, read_text};
-use powerband_session::{Ended, Experiment, Options, SessionError};
+use powerband_session::{EndedExperiment, Experiment, Options, SessionError};
 
 use crate::cli::{FailOn, Measuring, Setup, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::progress::Bar;
-use crate::{commands, dry_run, output, rig, verb};
+use crate::{commands, dry_run, machines, output, rig, verb};
 
 /// Where an experiment was written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,9 @@ pub(crate) enum Words {
 /// Runs an experiment and prints what it found.
 pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words: Words) -> Answer {
     let mut plan = overridden(plan, shared, measuring);
+    if !rig::is_list(shared) && shared.machine.is_none() {
+        plan.machines = machines::expanded(&plan.machines)?;
+    }
     for text in measuring.setup.meters.iter().filter(|text| text.contains('=')) {
         let (name, meter) = CommandMeter::parse(text).map_err(usage)?;
         plan.meters.insert(name, meter);
@@ -33,7 +36,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
         if words == Words::File || shared.declared.is_some() {
             commands::note(on_rig.commands());
         }
-        let notes: BTreeSet<&String> = on_rig.steps().iter().flat_map(|steps| &steps.notes).collect();
+        let notes: BTreeSet<&String> = on_rig.steps().iter().flat_map(|steps| &steps.notes).into_set();
         notes.into_iter().for_each(output::note);
     }
     run(shared, experiment, measuring, &options)
@@ -57,7 +60,7 @@ pub(crate) fn run(shared: &Shared, experiment: Experiment, measuring: &Measuring
 }
 
 /// Prints what an experiment came to and answers its code.
-pub(crate) fn conclude(shared: &Shared, ended: Ended, measuring: &Measuring) -> Answer {
+pub(crate) fn conclude(shared: &Shared, ended: EndedExperiment, measuring: &Measuring) -> Answer {
     let settled = ended.settle(&mut output::note).map_err(|mut error| {
         if let SessionError::Unrestored { also, .. } = &mut error
             && let Some(also) = also.take()
@@ -68,7 +71,7 @@ pub(crate) fn conclude(shared: &Shared, ended: Ended, measuring: &Measuring) -> 
     })?;
     let (store, id) = (&settled.store, settled.id);
     verb::show::print(shared, store, id)?;
-    verb::export::after(store, id, &measuring.exports)?;
+    verb::export::after(shared, store, id, &measuring.exports)?;
     let code = match settled.unrestored {
         Some(unrestored) => return Err(unrestored.into()),
         None => verdict_code(&settled.finding, &measuring.fail_on, id)?,
@@ -110,7 +113,7 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
         plan.require.clone_from(&measuring.requirements);
     }
     if !measuring.setup.meters.is_empty() {
-        // One with an equals sign declares a program beside naming it.
+        // One with an equals sign declares a program next to naming it.
         let name = |text: &String| text.split_once('=').map_or(text.as_str(), |(name, _)| name).to_owned();
         plan.meter = measuring.setup.meters.iter().map(name).collect();
     }

@@ -80,7 +80,7 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Answer {
 
 /// Prints what a command of `with` printed elsewhere, each stream to its own: as it is, as when it runs here.
 ///
-/// The only text that is not made clean: whoever types a command is shown what it prints.
+/// The only text that is not made clean: anyone who types a command is shown what it prints.
 pub(crate) fn pass_on(stdout: &str, stderr: &str) {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
     let _ = out.write_all(stdout.as_bytes()).and_then(|()| out.flush());
@@ -88,16 +88,16 @@ pub(crate) fn pass_on(stdout: &str, stderr: &str) {
 }
 
 /// Words this long are not read, and push away what is said about them.
-const LONGEST_WORD: usize = 300;
+const MAX_WORD: usize = 300;
 
 /// A sentence whose longest words have lost their middle.
 fn shortened(sentence: &str) -> String {
     let short = |word: &str| {
         let length = word.chars().count();
-        if length <= LONGEST_WORD {
+        if length <= MAX_WORD {
             return word.to_owned();
         }
-        let (begin, end) = (LONGEST_WORD / 2, length - LONGEST_WORD / 4);
+        let (begin, end) = (MAX_WORD / 2, length - MAX_WORD / 4);
         let part = |range: std::ops::Range<usize>| word.chars().skip(range.start).take(range.len()).collect::<String>();
         format!("{}… ({} characters) …{}", part(0..begin), length, part(end..length))
     };

@@ -10,22 +10,23 @@ use powerband_report::page;
 use powerband_report::picture::{Picture, pictures};
 use powerband_store::Store;
 
+use crate::cli::Shared;
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
 use crate::stored::model_of;
 
 /// The page of a stored experiment.
-pub(crate) fn of_experiment(store: &Store, id: i64) -> Result<String, Failure> {
+pub(crate) fn of_experiment(shared: &Shared, store: &Store, id: i64) -> Result<String, Failure> {
     let events = store.events(id)?;
-    let model = model_of(store, id, &events)?;
+    let model = model_of(shared, store, id, &events)?;
     let pictures = pictures_in(&model, &events)?;
     page::experiment(&model, &events, &pictures).map_err(|error| Failure::new(Exit::Failed, error))
 }
 
 /// The pictures of a stored experiment.
-pub(crate) fn pictures_of(store: &Store, id: i64) -> Result<Vec<Picture>, Failure> {
+pub(crate) fn pictures_of(shared: &Shared, store: &Store, id: i64) -> Result<Vec<Picture>, Failure> {
     let events = store.events(id)?;
-    pictures_in(&model_of(store, id, &events)?, &events)
+    pictures_in(&model_of(shared, store, id, &events)?, &events)
 }
 
 fn pictures_in(model: &Model, events: &[Event]) -> Result<Vec<Picture>, Failure> {

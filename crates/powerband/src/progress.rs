@@ -3,7 +3,7 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powerband_record::Event;
-use powerband_report::text::{State, progress};
+use powerband_report::text::{ProgressState, progress};
 use powerband_session::Progress;
 
 use crate::output;
@@ -12,13 +12,13 @@ use crate::output;
 pub(crate) struct Bar {
     quiet: bool,
     bar: ProgressBar,
-    seen: State,
+    seen: ProgressState,
 }
 
 impl Bar {
     /// Silent when `quiet` or when nobody looks at standard error.
     pub(crate) fn new(quiet: bool) -> Self {
-        Bar { quiet, bar: ProgressBar::hidden(), seen: State::default() }
+        Bar { quiet, bar: ProgressBar::hidden(), seen: ProgressState::default() }
     }
 }
 

@@ -3,7 +3,7 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powerband_record::Event;
-use powerband_report::text::{State, progress};
+use powerband_report::text::{ProgressState, progress};
 use powerband_session::replicate::ArticleProgress;
 
 use crate::output;
@@ -29,7 +29,7 @@ impl Progress {
 
 impl ArticleProgress for Progress {
     fn of(&self, plan: &str) -> Box<dyn FnMut(&Event)> {
-        let (plan, bar, mut seen) = (plan.to_owned(), self.0.clone(), State::default());
+        let (plan, bar, mut seen) = (plan.to_owned(), self.0.clone(), ProgressState::default());
         Box::new(move |event| {
             if bar.is_hidden() {
                 return;

@@ -6,7 +6,7 @@ use powerband_session::{SessionError, rerun};
 
 use crate::cli::{Run, Shared};
 use crate::exit::Answer;
-use crate::{commands, measure, output};
+use crate::{commands, measure, output, rig};
 
 /// Runs it, and keeps it as an experiment of its own.
 pub(crate) fn run(shared: &Shared, page: &Path, args: &Run) -> Answer {
@@ -25,6 +25,7 @@ fn check_words(shared: &Shared, names: &Names) -> Result<(), SessionError> {
     let given = [
         ("--seed", shared.seed.is_some()),
         ("--far", shared.far.is_some()),
+        ("--machines", rig::is_list(shared)),
         ("--cpus", shared.cpus.is_some()),
         ("--knobs", shared.declared.is_some()),
     ];

@@ -1,7 +1,8 @@
 //! The rig of a command: its machines as the options name them, its notes printed, its lock saying what was typed.
 use powerband_host::LinkOptions;
-use powerband_knob::Selection;
-use powerband_record::Side;
+use powerband_knob::{Selection, check_machines, for_side};
+use powerband_machine::World;
+use powerband_record::{Assignment, Setting, Side};
 pub(crate) use powerband_rig::{Names, Purpose, Rig, check_lost, is_lost};
 use powerband_rig::{Opening, ledger_locations, leftovers};
 use powerband_session::Options;
@@ -16,7 +17,36 @@ fn link(shared: &Shared) -> LinkOptions {
 
 /// The machines of a verb without a plan.
 pub(crate) fn names(shared: &Shared) -> Names {
-    Names::new(shared.machine.clone(), shared.far.clone()).linked(link(shared))
+    // An empty list is none, and what is wrong with any other was said before.
+    let names = Names::list(&shared.machines);
+    names.unwrap_or_else(|_| Names::new(shared.machine.clone(), shared.far.clone())).linked(link(shared))
+}
+
+/// Both ends of a link, there or not, or the machines of a list.
+pub(crate) fn ends_or_list(world: &mut dyn World) -> Vec<Side> {
+    let machines = world.sides();
+    let is_list = machines.iter().any(|side| matches!(side, Side::Node(_)));
+    if is_list { machines } else { vec![Side::Near, Side::Far] }
+}
+
+/// The machines on which a setting sets something.
+///
+/// # Errors
+/// A machine that a knob is on and that is not there.
+pub(crate) fn machines_of(setting: &Setting, world: &mut dyn World) -> Result<Vec<Side>, Failure> {
+    check_machines(setting, world)?;
+    let machines = world.sides();
+    let sets = |side: Side| !for_side(setting, side).assignments.is_empty();
+    let of_far = |it: &&Assignment| it.knob.of_load().is_none() && matches!(it.knob.side, Side::Far | Side::Both);
+    if let (Some(of_far), false) = (setting.assignments.iter().find(of_far), machines.contains(&Side::Far)) {
+        return Err(no_far(&of_far.knob.name));
+    }
+    Ok(machines.into_iter().filter(|side| sets(*side)).collect())
+}
+
+/// Whether the options name a list of machines.
+pub(crate) fn is_list(shared: &Shared) -> bool {
+    !shared.machines.is_empty()
 }
 
 /// What is said of an experiment outside its plan.
@@ -24,6 +54,7 @@ pub(crate) fn options(shared: &Shared) -> Options {
     Options {
         near: shared.machine.clone(),
         far: shared.far.clone(),
+        machines: shared.machines.clone(),
         link: link(shared),
         cpus: shared.cpus.clone(),
         declared: shared.declared.clone(),
@@ -57,9 +88,4 @@ pub(crate) fn report_leftovers(shared: &Shared) {
 /// The failure of a knob of a far machine that is not there.
 pub(crate) fn no_far(knob: &str) -> Failure {
     Failure::new(Exit::Usage, format!("{knob} is on the far machine, and there is none; name it with --far"))
-}
-
-/// `far/` for what is on the far machine.
-pub(crate) fn there(side: Side) -> &'static str {
-    if side == Side::Far { "far/" } else { "" }
 }

@@ -14,15 +14,23 @@ pub(crate) fn need_store(shared: &Shared) -> Result<Store, Failure> {
 }
 
 /// What the store says of one experiment, and whether it still runs.
-pub(crate) fn model(store: &Store, id: i64) -> Result<Model, Failure> {
-    model_of(store, id, &store.events(id)?)
+pub(crate) fn model(shared: &Shared, store: &Store, id: i64) -> Result<Model, Failure> {
+    model_of(shared, store, id, &store.events(id)?)
+}
+
+/// The store as the next command has to name it; none where that is the default one, or an environment variable's.
+pub(crate) fn store_named(shared: &Shared) -> Option<String> {
+    let named = shared.store.as_ref().map(|path| path.display().to_string());
+    let named = named.filter(|name| std::env::var("POWERBAND_STORE").as_ref() != Ok(name));
+    named.map(|name| powerband_store::without_password(&name))
 }
 
 /// The same from its events.
-pub(crate) fn model_of(store: &Store, id: i64, events: &[Event]) -> Result<Model, Failure> {
+pub(crate) fn model_of(shared: &Shared, store: &Store, id: i64, events: &[Event]) -> Result<Model, Failure> {
     let header = store.header(id)?;
     let gone = is_gone(&header.host, header.owner.as_ref());
     let model = Model::from_events(events).map_err(|error| Failure::new(Exit::Failed, error))?.with_header(header);
+    let model = model.in_store(store_named(shared).as_deref());
     Ok(if gone { model.interrupted() } else { model })
 }
 

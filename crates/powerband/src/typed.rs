@@ -13,6 +13,11 @@ pub(crate) fn quoted(word: &str) -> String {
 
 /// How a verb is typed that means these machines.
 pub(crate) fn for_machines(names: &Names, verb: &str) -> String {
+    let listed = names.listed();
+    if !listed.is_empty() {
+        let each: String = listed.iter().map(|machine| format!(" --machines {}", quoted(machine))).collect();
+        return format!("powerband{each} {verb}");
+    }
     let near = if names.here() { String::new() } else { format!(" --machine {}", quoted(names.near())) };
     let far = names.far().map(|far| format!(" --far {}", quoted(far))).unwrap_or_default();
     format!("powerband{near}{far} {verb}")

@@ -12,7 +12,7 @@ use thiserror::Error;
 const FAMILY: &str = "DejaVu Sans";
 
 /// Most pixels of a picture, four bytes of memory each.
-pub const MOST_PIXELS: u64 = 100_000_000;
+pub const MAX_PIXELS: u64 = 100_000_000;
 
 /// Why there is no picture.
 #[derive(Debug, Error)]
@@ -21,8 +21,8 @@ pub enum RasterError {
     /// The text is no drawing.
     #[error("this is no drawing in SVG: {0}")]
     Drawing(#[from] SvgError),
-    /// It has more than [`MOST_PIXELS`], or none.
-    #[error("a picture of {width} x {height} pixels cannot be made: it may have from 1 to {MOST_PIXELS} of them")]
+    /// It has more than [`MAX_PIXELS`], or none.
+    #[error("a picture of {width} x {height} pixels cannot be made: it may have from 1 to {MAX_PIXELS} of them")]
     Size {
         /// Pixels across.
         width: u32,
@@ -43,7 +43,7 @@ pub fn png(svg: &str, width: u32) -> Result<Vec<u8>, RasterError> {
     let scale = f64::from(width) / f64::from(tree.size().width());
     let height = (f64::from(tree.size().height()) * scale).round().max(1.0) as u64;
     let size = || RasterError::Size { width, height };
-    let fits = u64::from(width) * height <= MOST_PIXELS;
+    let fits = u64::from(width) * height <= MAX_PIXELS;
     let lines = u32::try_from(height).ok().filter(|_| fits).ok_or_else(size)?;
     let mut pixels = Pixmap::new(width, lines).ok_or_else(size)?;
     resvg::render(&tree, Transform::from_scale(scale as f32, scale as f32), &mut pixels.as_mut());

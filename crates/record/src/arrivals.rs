@@ -1,6 +1,8 @@
 //! When an open load sends: the times it means to, from a rate and a law, the same for the same seed everywhere.
 use serde::{Deserialize, Serialize};
 
+use crate::splitmix::splitmix;
+
 /// The law of the gaps between sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -30,14 +32,9 @@ impl Schedule {
         Schedule { arrivals, gap_ns: 1e9 / rate_per_s, state: seed, sent: 0, next_ns: 0.0 }
     }
 
-    /// Uniform in (0, 1] (SplitMix64).
+    /// Uniform in (0, 1].
     fn uniform(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        ((z >> 11) + 1) as f64 / (1_u64 << 53) as f64
+        ((splitmix(&mut self.state) >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 }
 

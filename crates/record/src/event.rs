@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Calibration, Change, CommandKnob, CommandMeter, Cool, CpuList, Fact, FleetTask, Hooks, MeterChoice, Metric,
+    Calibration, CommandKnob, CommandMeter, Cool, CpuList, Fact, FactChange, FleetTask, Hooks, MeterChoice, Metric,
     Outcome, Recording, Requirement, RequirementStanding, SearchFinding, SearchPlan, SearchStanding, Void,
 };
 
@@ -142,7 +142,7 @@ pub enum Event {
         /// Why, in a few words.
         why: String,
     },
-    /// Everything that was turned was put back.
+    /// Everything that was turned was restored.
     Restored {
         /// Ledger entries undone by the process that ended it.
         entries: u32,
@@ -150,7 +150,7 @@ pub enum Event {
         failed: Vec<String>,
         /// What of the machines is then not as it was when it began.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        changed: Vec<Change>,
+        changed: Vec<FactChange>,
     },
     /// The end, with the verdicts.
     Closed(Finding),
@@ -162,11 +162,14 @@ pub struct Started {
     /// Title of the plan, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The near machine as named (`local`, `sim:omap3530`).
+    /// The near machine as named (`local`, `sim:omap3530`); of a list the first.
     pub machine: String,
     /// The far machine, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far: Option<String>,
+    /// The machines of a list, each `NAME=MACHINE`; empty for one machine, or two at the ends of a link.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<String>,
     /// The near machine as it was typed, where that says more than its name: a seed, a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_typed: Option<String>,
@@ -258,6 +261,15 @@ pub struct Started {
     /// Caveats that were known before the first trial, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl Started {
+    /// The machines besides the near one: the far one, or the others of a list.
+    #[must_use]
+    pub fn others(&self) -> Option<String> {
+        let listed = self.machines.get(1..).filter(|others| !others.is_empty()).map(|others| others.join(", "));
+        listed.or_else(|| self.far.clone())
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
@@ -475,6 +487,14 @@ pub enum CloseReason {
         /// One sentence.
         why: String,
     },
+}
+
+impl CloseReason {
+    /// Whether it ran to its end: everything is decided, or all of its blocks or all of its time are used up.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        matches!(self, CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget)
+    }
 }
 
 /// What an experiment found.

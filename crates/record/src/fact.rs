@@ -19,7 +19,7 @@ pub struct Fact {
 
 /// One thing that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct FactChange {
     /// Which machine of the rig.
     #[serde(default, skip_serializing_if = "is_near")]
     pub side: Side,
@@ -43,10 +43,10 @@ impl Fact {
     /// The differences from `then` to `now`, in the order of `then`. Of a machine of which now nothing is known (it is lost, or
     /// nobody looked), nothing is said.
     #[must_use]
-    pub fn changes(then: &[Fact], now: &[Fact]) -> Vec<Change> {
+    pub fn changes(then: &[Fact], now: &[Fact]) -> Vec<FactChange> {
         let known = |side: Side| now.iter().any(|fact| fact.side == side) && then.iter().any(|fact| fact.side == side);
         let same = |a: &Fact, b: &Fact| a.side == b.side && a.part == b.part && a.what == b.what;
-        let change = |fact: &Fact, was: Option<&Fact>, is: Option<&Fact>| Change {
+        let change = |fact: &Fact, was: Option<&Fact>, is: Option<&Fact>| FactChange {
             side: fact.side,
             part: fact.part.clone(),
             what: fact.what.clone(),

@@ -17,6 +17,7 @@ mod invocation;
 mod load_knob;
 mod meter_choice;
 mod metric;
+mod order;
 mod outcome;
 mod primes;
 mod quantity;
@@ -25,6 +26,8 @@ mod requirement;
 mod search;
 mod seen;
 mod setting;
+mod side;
+mod splitmix;
 mod timeline;
 mod work;
 mod writer;
@@ -39,7 +42,7 @@ pub use event::{
     BaselineValue, BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level,
     Owner, PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
 };
-pub use fact::{Change, Fact};
+pub use fact::{Fact, FactChange};
 pub use fleet::FleetTask;
 pub use hint::{ErrorClass, Hint};
 pub use hooks::Hooks;
@@ -49,6 +52,7 @@ pub use meter_choice::MeterChoice;
 pub use metric::{
     Better, LOSS_MARGIN_PERCENT, MAX_LOST_PERCENT, Metric, MetricName, canonical_metric, is_loss, unit_of,
 };
+pub use order::{InOrder, IntoOrdered};
 pub use outcome::{ExitStatus, Histogram, Outcome, Output, Repeated, Usage, Void};
 pub use primes::primes_below;
 pub use quantity::{
@@ -56,13 +60,15 @@ pub use quantity::{
     parse_percent,
 };
 pub use recording::{Recorded, Recording};
-pub use requirement::{Relation, Requirement, RequirementError, RequirementStanding, Standing};
+pub use requirement::{LimitSide, Requirement, RequirementError, RequirementStanding, Standing};
 pub use search::{
     SearchChange, SearchEnd, SearchExpected, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept,
     SearchPhase, SearchPlan, SearchRole, SearchShare, SearchStanding, SearchUnproved,
 };
 pub use seen::seen;
-pub use setting::{Assignment, Axis, BASELINE, KnobRef, Setting, SettingError, Side, split_words};
+pub use setting::{Assignment, Axis, BASELINE, KnobRef, Setting, SettingError, split_words};
+pub use side::{NodeName, Side};
+pub use splitmix::{splitmix, stirred};
 pub use timeline::{MeterQuantity, MeterReading, Timeline, TimelineError};
-pub use work::{Demand, Protocol, ShopServer, Work};
+pub use work::{Among, Demand, Protocol, ShopServer, Work};
 pub use writer::Writer;

@@ -180,8 +180,8 @@ impl LoadVariant {
                 LoadKnob::Daemon => variant.daemon = Some(value).filter(|value| value != NO_DAEMON),
                 LoadKnob::Background => {
                     let background = Background::parse(&value)?;
-                    let sides = knob.side.each().iter();
-                    variant.background.extend(sides.map(|&side| (side, background.clone())));
+                    let sides = if knob.side == Side::Both { vec![Side::Near, Side::Far] } else { vec![knob.side] };
+                    variant.background.extend(sides.into_iter().map(|side| (side, background.clone())));
                 }
             }
         }

@@ -95,7 +95,7 @@ impl Recording {
     }
 
     fn parse(text: &str) -> Result<Recording, String> {
-        let (side, rest) = text.strip_prefix("far/").map_or((Side::Near, text), |rest| (Side::Far, rest));
+        let (side, rest) = Side::split(text);
         let (rest, time) = rest.split_once(':').map_or((rest, None), |(rest, time)| (rest, Some(time)));
         let (name, cpus) = rest.split_once('@').map_or((rest, None), |(name, cpus)| (name, Some(cpus)));
         let what = [Recorded::Clock, Recorded::Utilisation].into_iter().find(|what| what.name() == name);
@@ -122,7 +122,7 @@ impl Recording {
 
 impl fmt::Display for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = if self.side == Side::Near { "" } else { "far/" };
+        let side = self.side.prefix();
         let cpus = self.cpus.as_ref().map_or_else(String::new, |cpus| format!(" of CPUs {cpus}"));
         write!(f, "{side}{}{cpus} every {}", self.what.name(), format_duration(self.period_ns))?;
         if self.after_ns > 0 { write!(f, " and {} after the load", format_duration(self.after_ns)) } else { Ok(()) }

@@ -10,29 +10,29 @@ use crate::quantity::format_number;
 /// On which side of the limit the metric must stay; on the limit is within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Relation {
+pub enum LimitSide {
     /// `<=`.
     AtMost,
     /// `>=`.
     AtLeast,
 }
 
-impl Relation {
+impl LimitSide {
     /// Whether `value` is on the side of `limit` where it must be.
     #[must_use]
     pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
-            Relation::AtMost => value <= limit,
-            Relation::AtLeast => value >= limit,
+            LimitSide::AtMost => value <= limit,
+            LimitSide::AtLeast => value >= limit,
         }
     }
 }
 
-impl fmt::Display for Relation {
+impl fmt::Display for LimitSide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Relation::AtMost => "<=",
-            Relation::AtLeast => ">=",
+            LimitSide::AtMost => "<=",
+            LimitSide::AtLeast => ">=",
         })
     }
 }
@@ -43,7 +43,7 @@ pub struct Requirement {
     /// The metric, by its full name.
     pub metric: MetricName,
     /// Which side of the limit is within it.
-    pub relation: Relation,
+    pub relation: LimitSide,
     /// The limit, in the metric's own unit; a share of the reference (0.1 = 10 % more, -0.05 = 5 % less) when `relative`.
     pub limit: f64,
     /// Against the reference.
@@ -113,7 +113,7 @@ pub enum RequirementError {
         /// The metric.
         metric: String,
         /// The relation as typed.
-        relation: Relation,
+        relation: LimitSide,
         /// The limit as typed.
         limit: String,
         /// The metric's unit.
@@ -178,8 +178,8 @@ impl Requirement {
     /// # Errors
     /// [`RequirementError`]: no relation, no metric, or a limit that is none.
     pub fn parse(text: &str) -> Result<Self, RequirementError> {
-        let at_most = text.split_once("<=").map(|parts| (Relation::AtMost, parts));
-        let parts = at_most.or_else(|| text.split_once(">=").map(|parts| (Relation::AtLeast, parts)));
+        let at_most = text.split_once("<=").map(|parts| (LimitSide::AtMost, parts));
+        let parts = at_most.or_else(|| text.split_once(">=").map(|parts| (LimitSide::AtLeast, parts)));
         let Some((relation, (metric, limit))) = parts else { return Err(RequirementError::NoRelation(text.into())) };
         let (metric, limit) = (canonical_metric(metric.trim()).to_owned(), limit.trim());
         if metric.is_empty() || metric.contains(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '=')) {
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!((limit.metric.as_str(), limit.limit, limit.relative), ("p99_us", 500.0, false));
         assert!(limit.relation.holds(500.0, 500.0) && !limit.relation.holds(500.1, 500.0));
         let least = read(" rate_mbit_s >= 900 Mbit/s ");
-        assert_eq!((least.relation, least.limit), (Relation::AtLeast, 900.0));
+        assert_eq!((least.relation, least.limit), (LimitSide::AtLeast, 900.0));
         assert_eq!(read("watts<=12").metric, "power_w");
         assert_eq!(read("busy_percent<=50%"), read("busy_percent<=50"));
         assert_eq!(read("temperature_c>=-5").limit, -5.0);

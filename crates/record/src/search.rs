@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Better, MetricName, Requirement};
 
-/// What is searched, complete: with the settings beside it, the search can be done again from this alone.
+/// What is searched, complete: with the settings next to it, the search can be done again from this alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchPlan {
     /// What is to be as low or as high as can be.
@@ -18,7 +18,7 @@ pub struct SearchPlan {
     pub safe: Option<f64>,
     /// What the settings differ in.
     pub factors: Vec<SearchFactor>,
-    /// Level of each factor at each setting but the machine as found: entry 0 is setting 1. Absent where a setting leaves
+    /// Level of each factor at each setting but the baseline: entry 0 is setting 1. Absent where a setting leaves
     /// the factor alone.
     pub points: Vec<Vec<Option<u16>>>,
     /// The setting that the machine was in as found, where one of them is that.
@@ -47,10 +47,10 @@ pub struct SearchGoal {
     pub name: String,
     /// Which way.
     pub better: Better,
-    /// Where a knob's own value is the goal: that value at each setting but the machine as found, entry 0 being setting 1.
+    /// Where a knob's own value is the goal: that value at each setting but the baseline, entry 0 being setting 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<f64>,
-    /// That value at the machine as found, where it has one.
+    /// That value at the baseline, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<f64>,
 }
@@ -99,15 +99,15 @@ pub enum SearchFactorKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchPhase {
-    /// The machine as found, and a first setting.
+    /// The baseline, and a first setting.
     Starting,
     /// Trying what promises most.
     Searching,
-    /// Measuring one setting against the machine as found.
+    /// Measuring one setting against the baseline.
     Confirming,
     /// Few settings, all in blocks.
     Racing,
-    /// Measuring settings between the machine as found and the answer, to see which knob did it.
+    /// Measuring settings between the baseline and the answer, to see which knob did it.
     Explaining,
     /// The end.
     Done,
@@ -118,7 +118,7 @@ pub enum SearchPhase {
 pub struct SearchStanding {
     /// What it is at.
     pub phase: SearchPhase,
-    /// The provisional answer; absent = the machine as found.
+    /// The provisional answer; absent = the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<u32>,
     /// What is expected to be lost by taking that one, as a share of the goal.
@@ -127,10 +127,10 @@ pub struct SearchStanding {
     /// How likely a setting that is better by 5 % exists, 0..1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better_chance: Option<f64>,
-    /// Change of the goal from the machine as found to the provisional answer, relative (-0.1 = 10 % less), as expected.
+    /// Change of the goal from the baseline to the provisional answer, relative (-0.1 = 10 % less), as expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,
-    /// Different settings tried, the machine as found among them.
+    /// Different settings tried, the baseline among them.
     pub tried: u32,
 }
 
@@ -140,7 +140,7 @@ pub struct SearchStanding {
 pub enum SearchEnd {
     /// A setting was confirmed to be better and to keep the limits.
     Confirmed,
-    /// Nothing better than the machine as found.
+    /// Nothing better than the baseline.
     FoundIsBest,
     /// No setting keeps the limits.
     NoneKeeps,
@@ -155,13 +155,13 @@ pub enum SearchEnd {
 pub struct SearchFinding {
     /// How it ended.
     pub end: SearchEnd,
-    /// The setting that was confirmed, or the best guess where none was; absent = the machine as found.
+    /// The setting that was confirmed, or the best guess where none was; absent = the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<u32>,
     /// Why nothing was confirmed, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The change of the goal from the machine as found to that setting.
+    /// The change of the goal from the baseline to that setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<SearchChange>,
     /// What that setting comes to in each requirement.
@@ -181,7 +181,7 @@ pub struct SearchFinding {
     /// About how many more trials would have let the search end by itself; absent where it was not cut short by its budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_needed: Option<u32>,
-    /// Different settings tried, the machine as found among them.
+    /// Different settings tried, the baseline among them.
     pub tried: u32,
     /// What each knob has to do with it, the shares adding up to the whole change; empty where it was not explained.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -194,7 +194,7 @@ pub struct SearchFinding {
     pub unshared: Option<String>,
 }
 
-/// A change of the goal, relative to the machine as found (-0.1 = 10 % less), with its 95 % interval where one was measured.
+/// A change of the goal, relative to the baseline (-0.1 = 10 % less), with its 95 % interval where one was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchChange {
     /// As estimated.
@@ -234,7 +234,7 @@ pub struct SearchExpected {
 pub struct SearchKept {
     /// The metric.
     pub metric: MetricName,
-    /// Its typical value, in its unit; where the limit is against the machine as found, the share it differs from that by.
+    /// Its typical value, in its unit; where the limit is against the baseline, the share it differs from that by.
     pub typical: f64,
     /// How certain it is that it keeps the limit, 0..1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -246,7 +246,7 @@ pub struct SearchKept {
 pub struct SearchShare {
     /// The knob as in the settings, several that cannot be turned alone with blanks between; empty for what only several do together.
     pub factor: String,
-    /// Its part of the change, relative to the machine as found.
+    /// Its part of the change, relative to the baseline.
     pub change: f64,
     /// Lower end of its 90 % bar.
     #[serde(default, skip_serializing_if = "Option::is_none")]

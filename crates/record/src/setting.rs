@@ -4,42 +4,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Which machine of the rig.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Side {
-    /// The machine that is turned and measured.
-    #[default]
-    Near,
-    /// The other end of the cable.
-    Far,
-    /// Both.
-    Both,
-}
-
-impl Side {
-    /// `near` and `far` for both, itself otherwise.
-    #[must_use]
-    pub fn each(self) -> &'static [Side] {
-        match self {
-            Side::Near => &[Side::Near],
-            Side::Far => &[Side::Far],
-            Side::Both => &[Side::Near, Side::Far],
-        }
-    }
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Side::Near => "near",
-            Side::Far => "far",
-            Side::Both => "both",
-        })
-    }
-}
+use crate::Side;
 
 /// A knob as it was typed: side, name (short or `family.name`), site.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,7 +37,7 @@ pub struct Axis {
     pub values: String,
 }
 
-/// Values at sites, one or many knobs; may have a name. No assignment at all is the machine as found.
+/// Values at sites, one or many knobs; may have a name. No assignment at all is the baseline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Its name, if it was given one.
@@ -99,7 +64,7 @@ pub enum SettingError {
     #[error("'{0}' has no value behind '='; write e.g. governor=performance")]
     EmptyValue(String),
     /// `side/` that is none.
-    #[error("'{0}' is not a side; use near/, far/ or both/")]
+    #[error("'{0}' names no machine; use near/, far/, both/, all/ or the name of a machine in a list")]
     Side(String),
     /// Nothing behind `@`.
     #[error("'{0}' has no site behind '@'; write e.g. governor@policy0")]
@@ -119,11 +84,8 @@ impl KnobRef {
     /// [`SettingError`] when the side is none, or the name or the site is empty.
     pub fn parse(text: &str) -> Result<Self, SettingError> {
         let (side, rest) = match text.split_once('/') {
-            Some(("near", rest)) => (Side::Near, rest),
-            Some(("far", rest)) => (Side::Far, rest),
-            Some(("both", rest)) => (Side::Both, rest),
-            Some((side, _)) if !side.starts_with(PATH_FAMILY) && !side.contains(['@', '.']) && !side.is_empty() => {
-                return Err(SettingError::Side(side.into()));
+            Some((side, rest)) if !side.starts_with(PATH_FAMILY) && !side.contains(['@', '.']) && !side.is_empty() => {
+                (side.parse().map_err(|_| SettingError::Side(side.into()))?, rest)
             }
             _ => (Side::Near, text),
         };
@@ -283,6 +245,7 @@ mod tests {
             ("n:'file:/tmp/a b=1'", Some("n"), "\"file:/tmp/a b\"=1"),
             ("n:x='say \"a\"'", Some("n"), "x=\"say \"'\"'\"a\"'\"'"),
             ("n:x=\"it's\"", Some("n"), "x=\"it's\""),
+            ("all/governor=powersave n1/freq@policy0=1GHz", None, "all/governor=powersave n1/freq@policy0=1GHz"),
             ("", None, ""),
         ] {
             let setting = Setting::parse(text).unwrap();
@@ -299,7 +262,7 @@ mod tests {
             ("governor", SettingError::NoValue("governor".into())),
             ("=5", SettingError::NoKnob("=5".into())),
             ("governor=", SettingError::EmptyValue("governor=".into())),
-            ("left/governor=x", SettingError::Side("left".into())),
+            ("le+ft/governor=x", SettingError::Side("le+ft".into())),
             ("governor@=x", SettingError::EmptySite("governor@".into())),
             ("a:b='c", SettingError::Quote("b='c".into())),
         ] {

@@ -111,6 +111,9 @@ pub enum Work {
         limit: u64,
         /// Whether Open MPI's `mpirun` starts them; otherwise they are plain processes.
         mpirun: bool,
+        /// Which they are among those of several machines; all there are when `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        among: Option<Among>,
     },
     /// One rank's share of that. Reports `{"rank": R, "primes": N, "cpu_seconds": C}`.
     PrimesShare {
@@ -233,6 +236,15 @@ pub struct Demand {
 
 fn one() -> u32 {
     1
+}
+
+/// The ranks of one machine among those of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Among {
+    /// The number of the first of them, from 0.
+    pub first: u32,
+    /// How many there are on all machines.
+    pub all: u32,
 }
 
 impl Work {

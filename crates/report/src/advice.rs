@@ -1,13 +1,14 @@
 //! What a reader may do about a finding: the setting that is recommended, what it gains at which price, and what to type to have it.
-use powerband_record::{BASELINE, Better, CloseReason, KneeFinding, SearchEnd, Standing, Verdict, format_number};
+use powerband_record::{
+    BASELINE, Better, CloseReason, InOrder, KneeFinding, SearchEnd, Standing, Verdict, format_number,
+};
 
 use crate::change;
 use crate::labels::join_labels;
 use crate::model::missing;
 use crate::typed;
 use crate::words;
-use crate::words::named_store;
-use crate::{End, Model, Search};
+use crate::{ExperimentEnd, Model, SearchReport};
 
 mod rivals;
 
@@ -67,7 +68,8 @@ pub fn advice(model: &Model) -> Option<Advice> {
 /// Why no setting is recommended, in a sentence without a full stop; absent where one is, and before the end.
 #[must_use]
 pub fn no_advice(model: &Model) -> Option<String> {
-    let ended = matches!(model.end, End::Closed(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget));
+    let ended =
+        matches!(model.end, ExperimentEnd::Closed(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget));
     let compared = model.settings.iter().any(|setting| setting.verdicts.iter().any(Option::is_some));
     if !ended || !compared || model.started.search.is_some() || advice(model).is_some() {
         return None;
@@ -105,7 +107,7 @@ fn baseline(model: &Model) -> String {
 
 fn chosen(model: &Model) -> Option<(u32, String)> {
     if model.started.search.is_some() {
-        let Some(Search::Found(found)) = &model.search else { return None };
+        let Some(SearchReport::Found(found)) = &model.search else { return None };
         let confirmed = found.setting.filter(|_| found.end == SearchEnd::Confirmed)?;
         return Some((confirmed, "the search confirmed it in trials of its own".into()));
     }
@@ -235,7 +237,7 @@ fn others(model: &Model, at: u32) -> Vec<Changed> {
     };
     let shown = model.started.metrics.iter().enumerate().filter(|(_, metric)| !metric.judged);
     let mut all: Vec<(f64, Changed)> = shown.filter_map(change).collect();
-    all.sort_by(|one, other| other.0.total_cmp(&one.0));
+    all.order_by(|one, other| other.0.total_cmp(&one.0));
     all.into_iter().map(|(_, changed)| changed).collect()
 }
 
@@ -245,7 +247,7 @@ fn labels(model: &Model, settings: &[u32]) -> String {
 }
 
 /// Most blocks that are advised: above it another way is wanted, longer trials or a larger margin.
-const BEARABLE: u32 = 1_000;
+const MAX_ADVISED_BLOCKS: u32 = 1_000;
 
 /// What extends an experiment by as many blocks as would decide what is undecided, at its error rate; where it ended for its
 /// most blocks only.
@@ -253,13 +255,13 @@ const BEARABLE: u32 = 1_000;
 pub fn deciding(model: &Model) -> Option<String> {
     let header = model.header.as_ref()?;
     let extendable = model.started.search.is_none() && !model.started.calibration;
-    let ended = matches!(model.end, End::Closed(CloseReason::Blocks));
+    let ended = matches!(model.end, ExperimentEnd::Closed(CloseReason::Blocks));
     let verdicts = model.settings.iter().flat_map(|setting| &setting.verdicts).flatten();
     let open = verdicts.filter(|verdict| verdict.verdict == Verdict::Undecided);
     let most = open.filter_map(missing).map(|(_, high)| high).max()?;
     let blocks = model.blocks.saturating_add(most);
-    if !(ended && extendable) || blocks > BEARABLE {
+    if !(ended && extendable) || blocks > MAX_ADVISED_BLOCKS {
         return None;
     }
-    Some(format!("powerband{} resume {} --blocks {blocks}", named_store(&header.command_line), header.id))
+    Some(format!("powerband{} resume {} --blocks {blocks}", model.store, header.id))
 }

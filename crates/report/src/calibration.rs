@@ -1,13 +1,13 @@
 //! What a calibration found, in words: the noise of each metric, what can be seen in how long, and what would help.
 use powerband_record::{
-    Calibration, Detectable, MAX_CALIBRATED_MARGIN, NoiseAdvice, format_duration, is_loss, unit_of,
+    Calibration, Detectable, InOrder, MAX_CALIBRATED_MARGIN, NoiseAdvice, format_duration, is_loss, unit_of,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::commands::with_unit;
 use crate::layout::{aligned, clean, fit, fold};
 use crate::words::{counted, percent};
-use crate::{End, Model};
+use crate::{ExperimentEnd, Model};
 
 /// How many trials are told by their numbers.
 const TOLD: usize = 8;
@@ -59,7 +59,7 @@ pub(crate) fn headline(model: &Model) -> Option<String> {
     let clauses: Vec<String> = model.calibrations.iter().filter(|found| judged(model, found)).map(promise).collect();
     match (clauses.is_empty(), &model.end) {
         (false, _) => Some(clauses.join("; ")),
-        (true, End::Closed(_)) => None,
+        (true, ExperimentEnd::Closed(_)) => None,
         (true, _) => Some(format!("the noise of the machine as it is, {} so far", counted(model.blocks, "block"))),
     }
 }
@@ -75,7 +75,7 @@ fn promise(found: &Calibration) -> String {
         .time_for
         .iter()
         .find(|it| it.effect >= least)
-        .map_or_else(|| format!("finding a difference of {} or less is out of reach", percent(LARGEST_EFFECT)), time);
+        .map_or_else(|| format!("finding a difference of {} or less is out of reach", percent(MAX_EFFECT)), time);
     let margin = if is_too_noisy(found) {
         "; too noisy to set a margin".to_owned()
     } else if sets_margin {
@@ -87,7 +87,7 @@ fn promise(found: &Calibration) -> String {
 }
 
 /// The largest difference whose time a calibration works out.
-const LARGEST_EFFECT: f64 = 0.10;
+const MAX_EFFECT: f64 = 0.10;
 
 /// Minutes as people say them, two digits being more than is known.
 fn minutes(value: f64) -> String {
@@ -106,7 +106,7 @@ pub(crate) fn answer(model: &Model) -> Vec<String> {
     let advised = model.calibrations.iter().filter(|found| judged(model, found));
     let first = advised.filter_map(|found| Some((found, *found.advice.first()?))).next();
     said.extend(first.map(|(found, advice)| format!("Advice for {}: {}.", found.metric, sentence(found, advice))));
-    if said.is_empty() && !matches!(model.end, End::Closed(_)) {
+    if said.is_empty() && !matches!(model.end, ExperimentEnd::Closed(_)) {
         said.push(format!("{} so far.", counted(model.blocks, "block")));
     }
     said
@@ -125,8 +125,8 @@ pub(crate) fn brief(model: &Model, width: usize) -> Vec<String> {
         head.extend(shown.iter().map(|effect| format!("to decide {}", percent(*effect))));
     }
     let mut sorted: Vec<&Calibration> = all.iter().collect();
-    sorted.sort_by_key(|found| !judged(model, found));
-    for found in sorted.iter().take(MOST) {
+    sorted.order_by_key(|found| !judged(model, found));
+    for found in sorted.iter().take(MAX) {
         let time = |effect: &f64| {
             let there = found.time_for.iter().find(|it| it.effect == *effect);
             there.map_or_else(|| "-".to_owned(), |it| minutes(it.minutes).replace("about ", ""))
@@ -138,14 +138,14 @@ pub(crate) fn brief(model: &Model, width: usize) -> Vec<String> {
         rows.push(row.into_iter().chain(shown.iter().map(time)).collect());
     }
     let mut lines = aligned(&rows, 1, width, &[0]);
-    if all.len() > MOST {
-        lines.push(format!("{} more metrics with -v", all.len() - MOST));
+    if all.len() > MAX {
+        lines.push(format!("{} more metrics with -v", all.len() - MAX));
     }
     lines
 }
 
 /// Metrics in the table of the default report.
-const MOST: usize = 8;
+const MAX: usize = 8;
 
 /// Everything below the facts.
 pub(crate) fn lines(model: &Model, width: usize) -> Vec<String> {

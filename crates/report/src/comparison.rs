@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{Better, Metric, Verdict};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use thiserror::Error;
 
 mod along;
@@ -19,12 +19,10 @@ pub(crate) mod text;
 
 pub use along::Along;
 pub use csv::Csv;
-pub use decide::{Ask, Side, between, within};
-pub use measured::{Measured, Origin, Trial};
+pub(crate) use decide::verdict;
+pub use decide::{ComparisonRequest, ComparisonSide, between, within};
+pub use measured::{Measured, RunOrigin, Trial};
 pub use several::several;
-
-/// Version of the shape.
-pub const VERSION: u32 = 1;
 
 /// Why things cannot be compared. Every variant is the caller's to mend.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -71,7 +69,7 @@ pub enum CompareError {
 }
 
 /// On what a comparison rests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
     /// Differences inside the same blocks.
@@ -85,8 +83,8 @@ pub enum How {
 }
 
 /// One comparison. Changes are of `setting` against `against`, relative (0.05 = 5 % more) unless `absolute`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Row {
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct ComparisonRow {
     /// The metric.
     pub metric: String,
     /// Which way is better.
@@ -100,28 +98,28 @@ pub struct Row {
     /// What is found.
     pub verdict: Verdict,
     /// Whether changes are in the metric's own unit.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub absolute: bool,
     /// Estimated change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,
     /// Its interval, lower end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     /// Upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// The change in standard errors.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub t: Option<f64>,
     /// Degrees of freedom.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub df: Option<f64>,
     /// Two-sided p of "no difference".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// The p that a difference needs here; absent where nothing can be decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub p_asked: Option<f64>,
     /// Margin of "same", relative.
     pub margin: f64,
@@ -129,45 +127,33 @@ pub struct Row {
     /// fewer.
     pub count: u32,
     /// Predicted total of blocks, or of sessions a side, that would decide it, low and high.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<(u32, u32)>,
     /// What must be known with it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 /// A whole comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Comparison {
-    /// [`VERSION`].
-    pub version: u32,
-    /// Always `comparison`.
-    pub kind: String,
     /// The finding in one sentence.
     pub finding: String,
     /// Error rate of all differences claimed together.
     pub alpha: f64,
     /// The comparisons, by metric.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparisonRow>,
     /// The one number in which the loads of the experiments differ, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub along: Option<Along>,
     /// What must be known with all of them.
     pub notes: Vec<String>,
 }
 
 impl Comparison {
-    pub(crate) fn new(rows: Vec<Row>, mut notes: Vec<String>, alpha: f64) -> Self {
+    pub(crate) fn new(rows: Vec<ComparisonRow>, mut notes: Vec<String>, alpha: f64) -> Self {
         notes.dedup();
-        Comparison {
-            version: VERSION,
-            kind: "comparison".into(),
-            finding: text::finding(&rows),
-            alpha,
-            rows,
-            along: None,
-            notes,
-        }
+        Comparison { finding: text::finding(&rows), alpha, rows, along: None, notes }
     }
 
     /// Prints what a terminal of 24 lines shows at once, the finding last; `all` is what is typed for everything.

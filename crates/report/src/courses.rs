@@ -2,7 +2,7 @@
 //! of their readings, and how busy each CPU was on average. A trial's readings are unpacked one timeline at a time.
 use std::collections::BTreeMap;
 
-use powerband_record::{Event, MeterQuantity, MeterReading, PlannedTrial, Side, Timeline, TimelineError};
+use powerband_record::{Event, InOrder, MeterQuantity, MeterReading, PlannedTrial, Side, Timeline, TimelineError};
 
 /// A course has at most so many columns: more than a wide screen has pixels to show them in.
 pub const COLUMNS: usize = 3000;
@@ -18,7 +18,7 @@ pub struct Courses {
 
 /// What one timeline is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct CourseSite {
     /// The machine.
     pub side: Side,
     /// Name of the kind of meter, `clock` or `utilisation`.
@@ -39,7 +39,7 @@ pub struct Course {
     /// The trial.
     pub trial: u32,
     /// What it is of.
-    pub site: Site,
+    pub site: CourseSite,
     /// How many readings there are.
     pub readings: usize,
     /// How many of them a column stands for.
@@ -71,14 +71,14 @@ pub struct Use {
     /// Index of the setting.
     pub setting: u32,
     /// What it is of.
-    pub site: Site,
+    pub site: CourseSite,
     /// The mean of each trial, 0 to 1.
     pub trials: Vec<f64>,
 }
 
-impl Site {
-    fn of(timeline: &Timeline) -> Site {
-        Site {
+impl CourseSite {
+    fn of(timeline: &Timeline) -> CourseSite {
+        CourseSite {
             side: timeline.side,
             meter: timeline.meter.clone(),
             boundary: timeline.boundary.clone(),
@@ -122,7 +122,7 @@ impl Courses {
     }
 
     fn take(&mut self, timeline: &Timeline, of: PlannedTrial) -> Result<(), TimelineError> {
-        let site = Site::of(timeline);
+        let site = CourseSite::of(timeline);
         if site.quantity == MeterQuantity::BusyPermille {
             let share = timeline.mean / 1e3;
             match self.uses.iter_mut().find(|known| known.setting == of.setting && known.site == site) {
@@ -139,8 +139,8 @@ impl Courses {
     /// The courses of one quantity, those of a site together and by setting, in the order the sites came in; of a load of many
     /// levels those of the highest, the middle and the lowest.
     #[must_use]
-    pub fn by_site(&self, wanted: impl Fn(MeterQuantity) -> bool) -> Vec<(&Site, Vec<&Course>)> {
-        let mut sites: Vec<(&Site, Vec<&Course>)> = Vec::new();
+    pub fn by_site(&self, wanted: impl Fn(MeterQuantity) -> bool) -> Vec<(&CourseSite, Vec<&Course>)> {
+        let mut sites: Vec<(&CourseSite, Vec<&Course>)> = Vec::new();
         for course in self.courses.iter().filter(|course| wanted(course.site.quantity)) {
             match sites.iter_mut().find(|(site, _)| **site == course.site) {
                 Some((_, known)) => known.push(course),
@@ -149,7 +149,7 @@ impl Courses {
         }
         let few = few(sites.iter().map(|(site, _)| site.stretch.as_deref()));
         sites.retain(|(site, _)| few.contains(&site.stretch.as_deref()));
-        sites.iter_mut().for_each(|(_, courses)| courses.sort_by_key(|course| course.setting));
+        sites.iter_mut().for_each(|(_, courses)| courses.order_by_key(|course| course.setting));
         sites
     }
 }
@@ -170,7 +170,7 @@ pub(crate) fn few<'a>(stretches: impl Iterator<Item = Option<&'a str>>) -> Vec<O
 }
 
 /// Unpacks a timeline into its columns, a reading at a time.
-fn course(timeline: &Timeline, site: Site, of: PlannedTrial) -> Result<Course, TimelineError> {
+fn course(timeline: &Timeline, site: CourseSite, of: PlannedTrial) -> Result<Course, TimelineError> {
     let readings = timeline.samples as usize;
     let mut folding = Folding::new(readings.div_ceil(COLUMNS).max(1));
     let (quantity, mut before, mut end_ns) = (site.quantity, None, 0);
@@ -271,7 +271,7 @@ mod tests {
 
     fn drawn(quantity: MeterQuantity, readings: &[MeterReading]) -> Course {
         let timeline = Timeline::pack(Side::Near, "m", "b", quantity, readings).unwrap();
-        course(&timeline, Site::of(&timeline), OF).unwrap()
+        course(&timeline, CourseSite::of(&timeline), OF).unwrap()
     }
 
     #[test]

@@ -7,7 +7,7 @@ use powerband_stats::quantile_interval;
 /// The percentiles told, as shares of all values.
 const SHARES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 /// Fewer trials give no interval: it would be too narrow.
-const LEAST_TRIALS: usize = 5;
+const MIN_TRIALS: usize = 5;
 /// Error rate of an interval.
 const ALPHA: f64 = 0.05;
 /// Bits of a value that decide its bin: bins are at most 1/64 of their values wide.
@@ -80,7 +80,7 @@ impl Distribution {
         let one = |(place, (name, share)): (usize, (&'static str, f64))| {
             let value = quantile(&self.counts, share) as f64;
             let trials: Vec<f64> = self.trials.iter().map(|trial| trial[place]).collect();
-            let enough = trials.len() >= LEAST_TRIALS;
+            let enough = trials.len() >= MIN_TRIALS;
             let interval = if enough { quantile_interval(value, &trials, ALPHA) } else { None };
             Percentile { name, value, interval }
         };

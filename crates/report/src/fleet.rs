@@ -4,29 +4,32 @@
 //! [`powerband_stats::fleet`]: nodes are looked at in the order that was drawn before the start, whatever order they finish in.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_record::{Better, Event, ExperimentHeader, Verdict};
-use serde::{Deserialize, Serialize};
+use powerband_record::{Better, CpuList, Event, ExperimentHeader, Verdict};
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::ModelError;
 
+mod applications;
+mod division;
 mod gather;
 mod group;
 mod kinds;
 mod lines;
+mod looks;
 mod lost;
 mod odd;
 mod recommended;
 pub(crate) mod text;
 mod words;
 
-pub use lines::Slurm;
+use looks::Apart;
+
+pub use applications::{ApplicationCell, ApplicationRow, ApplicationTable, Applications, applications};
+pub use lines::SlurmRequest;
 
 /// Most nodes of a fleet.
 pub const MAX_NODES: usize = 1_000_000;
-
-/// Version of the shape.
-pub const VERSION: u32 = 1;
 
 /// Why experiments give no answer.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -74,16 +77,12 @@ pub struct Fleet {
 }
 
 /// What the settings do over a fleet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FleetAnswer {
-    /// [`VERSION`].
-    pub version: u32,
-    /// Always `fleet`.
-    pub kind: String,
     /// The fleet's key.
     pub fleet: String,
     /// Title of the plan, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The finding in one sentence.
     pub finding: String,
@@ -91,7 +90,7 @@ pub struct FleetAnswer {
     pub alpha: f64,
     /// Margin of "same", relative.
     pub margin: f64,
-    /// Whether every node is finished or given up. Until then odd nodes and kinds are not looked for.
+    /// Whether every node is finished or given up.
     pub over: bool,
     /// How many nodes of the drawn order were looked at: all before that position are finished or given up.
     pub looked_at: u32,
@@ -99,25 +98,29 @@ pub struct FleetAnswer {
     pub nodes: Vec<NodeRow>,
     /// The reference that settings are compared with.
     pub reference: String,
+    /// The CPUs that settings are for, where the plan names some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuList>,
     /// Answers by decision metric.
     pub metrics: Vec<MetricAnswer>,
-    /// Nodes that do not belong to the others: by baseline first, then by effect, then by noise.
+    /// Nodes that do not belong to the others: by baseline first, then by effect, then by noise. They are looked for at the first 16, 64,
+    /// 256 and 1,024 nodes of the order and at the end, with one error rate for all.
     pub odd: Vec<OddNode>,
-    /// Kinds of nodes, where there are any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Kinds of nodes, where there are any; before the end they are notes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Kinds>,
     /// The setting to use, where one is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub recommended: Option<Recommended>,
     /// Why no setting is recommended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_recommended: Option<String>,
     /// What must be known with it, a sentence each.
     pub notes: Vec<String>,
 }
 
 /// How far a node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeState {
     /// Nothing is stored of it yet.
@@ -133,7 +136,7 @@ pub enum NodeState {
 }
 
 /// One node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NodeRow {
     /// Its position in the drawn order, from 0.
     pub position: u32,
@@ -142,29 +145,29 @@ pub struct NodeRow {
     /// How far it is.
     pub state: NodeState,
     /// The experiment that counts, of several attempts the most complete.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub experiment: Option<i64>,
     /// Which attempt that is, from 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// Attempts that are stored.
     pub attempts: u32,
     /// Complete blocks that count.
     pub blocks: u32,
     /// What may make it a kind of its own.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
 }
 
 /// One decision metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct MetricAnswer {
     /// The metric.
     pub metric: String,
     /// Which way is better.
     pub better: Better,
     /// Whether changes are in the metric's own unit, not relative.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub absolute: bool,
     /// Margin of "same": relative, or in the metric's own unit.
     pub margin: f64,
@@ -173,7 +176,7 @@ pub struct MetricAnswer {
 }
 
 /// One setting in one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SettingAnswer {
     /// Its label.
     pub setting: String,
@@ -182,53 +185,65 @@ pub struct SettingAnswer {
     /// What is found over all nodes. Where there are kinds it depends on the mixture of them.
     pub fleet: GroupAnswer,
     /// Effect by node, in the drawn order; nodes that measured none are left out.
-    pub effects: Vec<NodeEffect>,
+    pub effects: Vec<NodeEffectRow>,
     /// The nodes that died did so under this setting more often than chance allows; "same" and "holds" are withheld.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lost_under: bool,
 }
 
 /// What a setting does over some nodes. Changes are relative (0.05 = 5 % more) unless the metric's are absolute.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GroupAnswer {
     /// What is found.
     pub verdict: Verdict,
     /// Nodes it rests on.
     pub nodes: u32,
     /// Nodes at which it was decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<u32>,
     /// Mean effect over nodes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,
     /// Its interval, valid at every look at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     /// Upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// Two-sided p of "no difference".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// The p that a difference needs at this look.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub p_asked: Option<f64>,
     /// How much effects differ between nodes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
     /// Where the effect on a node that was not measured lies, in 95 % of fleets: low and high.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_node: Option<(f64, f64)>,
     /// What holds on at least 90 % of nodes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub holds: Option<Holds>,
     /// How many nodes more would decide it, low and high.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub more_nodes: Option<(u32, u32)>,
+    /// A new fleet that would decide it in less node time, as nodes and blocks are divided better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_fleet: Option<NodePlan>,
+}
+
+/// Nodes, and blocks on each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct NodePlan {
+    /// Nodes.
+    pub nodes: u32,
+    /// Blocks on each.
+    pub blocks: u32,
 }
 
 /// Differences between nodes in the effect.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Spread {
     /// Standard deviation of true effects between nodes, estimated.
     pub sd: f64,
@@ -243,10 +258,10 @@ pub struct Spread {
 }
 
 /// What holds on at least 90 % of nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Holds {
     /// `better`, `worse`, or `same` for "not worse by more than the margin"; absent where nothing is shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_most: Option<Verdict>,
     /// It is shown only if effects of nodes are bell-shaped; otherwise by counting nodes.
     pub if_bell_shaped: bool,
@@ -259,8 +274,8 @@ pub struct Holds {
 }
 
 /// A setting's effect on one node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct NodeEffect {
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct NodeEffectRow {
     /// The node's position in the drawn order.
     pub position: u32,
     /// Mean change over its blocks.
@@ -274,7 +289,7 @@ pub struct NodeEffect {
 }
 
 /// In what a node is odd.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OddIn {
     /// Its level under the reference.
@@ -286,7 +301,7 @@ pub enum OddIn {
 }
 
 /// A node that does not belong to the others. At most 1 % of fleets of good nodes name one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct OddNode {
     /// The node.
     pub node: String,
@@ -297,12 +312,12 @@ pub struct OddNode {
     /// In which metric.
     pub metric: String,
     /// Under which setting, where it is an effect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub setting: Option<String>,
     /// Its value: change against the mean of the others, effect, or noise as a multiple of theirs.
     pub value: f64,
     /// The others' effect, where it is an effect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
     /// Chance of one so odd among so many good nodes.
     pub p: f64,
@@ -311,27 +326,27 @@ pub struct OddNode {
 }
 
 /// Kinds of nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Kinds {
     /// Facts that divide the nodes; empty where the values alone do, which is a reason to look for a cause and no claim.
     pub facts: Vec<String>,
     /// In which metric they differ most.
     pub metric: String,
     /// Under which setting; absent for the baseline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub setting: Option<String>,
     /// Chance of such a difference by a fact that matters not; absent where no fact divides them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// The kinds.
-    pub parts: Vec<Kind>,
+    pub parts: Vec<NodeKind>,
     /// In words.
     pub words: String,
 }
 
 /// One kind of nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Kind {
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct NodeKind {
     /// Value of the first fact, or `lower` and `higher`.
     pub name: String,
     /// Positions of its nodes.
@@ -341,7 +356,7 @@ pub struct Kind {
 }
 
 /// The setting to use on the fleet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Recommended {
     /// Its label.
     pub setting: String,
@@ -352,8 +367,8 @@ pub struct Recommended {
     /// What keeps it on a node over reboots.
     pub keep: String,
     /// What asks Slurm for it, where Slurm can.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slurm: Option<Slurm>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slurm: Option<SlurmRequest>,
 }
 
 /// Judges the experiments of one fleet together.
@@ -368,17 +383,20 @@ pub fn answer(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fleet) -> 
     let all: Vec<usize> = (0..gathered.nodes.len()).collect();
     let lost_under = lost::settings(experiments, &gathered);
     let whole = group::judge(&gathered, &all, 1.0);
-    let found = if gathered.over { kinds::find(&gathered, &whole) } else { None };
-    let kinds = found.map(|found| kinds::answered(&gathered, found, &lost_under));
-    let odd = if gathered.over { odd::find(&gathered, kinds.as_ref(), &all) } else { Vec::new() };
+    let Apart { kinds, odd, named } = looks::apart(&gathered, &whole, &lost_under);
     let metrics: Vec<MetricAnswer> =
         whole.iter().map(|metric| group::metric_answer(&gathered, metric, &lost_under, kinds.as_ref())).collect();
-    let (recommended, not_recommended) = recommended::choose(&metrics, kinds.as_ref());
+    let cpus = gathered.started.cpus.clone();
+    let (recommended, not_recommended) = match gathered.started.requirements.first() {
+        Some(limit) => {
+            (None, Some(format!("no setting is recommended: the plan's limit {limit} is not judged over a fleet")))
+        }
+        None => recommended::choose(&metrics, kinds.as_ref(), cpus.as_ref()),
+    };
     let mut notes = gathered.notes.clone();
     notes.extend(words::notes(&gathered, &metrics, kinds.as_ref()));
+    notes.extend(named);
     let mut answer = FleetAnswer {
-        version: VERSION,
-        kind: "fleet".into(),
         fleet: gathered.fleet.clone(),
         title: gathered.started.title.clone(),
         finding: String::new(),
@@ -388,6 +406,7 @@ pub fn answer(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fleet) -> 
         looked_at: whole.first().map_or(0, |metric| metric.looked_at),
         nodes: gathered.nodes.iter().map(gather::Node::row).collect(),
         reference: gathered.started.settings.first().map(|it| it.label.clone()).unwrap_or_default(),
+        cpus,
         metrics,
         odd,
         kinds,

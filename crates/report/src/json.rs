@@ -11,7 +11,7 @@ use powerband_record::{
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{CalibrationRow, Model};
+use crate::{CalibrationRow, Landing, Model};
 
 mod fill;
 
@@ -91,7 +91,7 @@ pub struct Report {
     pub settings: Vec<SettingRow>,
     /// The knee, when one was sought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub knee: Option<Knee>,
+    pub knee: Option<KneeRow>,
     /// The search, in one: then settings that were never tried are left out of `settings`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchRow>,
@@ -105,7 +105,7 @@ pub struct Report {
     pub voids: Vec<VoidRow>,
     /// What must be known with the verdicts.
     pub notes: Vec<String>,
-    /// What was put back; absent = not told.
+    /// What was restored; absent = not told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
 }
@@ -176,7 +176,7 @@ pub struct SettingRow {
     pub left: Option<LeftRow>,
     /// Knobs that did not land as asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub landings: Vec<LandingRow>,
+    pub landings: Vec<Landing>,
     /// What each valid trial measured, warm-up included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<TrialRow>,
@@ -319,27 +319,9 @@ pub struct LeftRow {
     pub why: String,
 }
 
-/// A knob that did not land as asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct LandingRow {
-    /// Knob.
-    pub knob: String,
-    /// Site.
-    pub site: String,
-    /// Asked.
-    pub asked: String,
-    /// Read back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reads_back: Option<String>,
-    /// In words.
-    pub landed: String,
-    /// In how many trials.
-    pub trials: u32,
-}
-
 /// The knee; settings by label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Knee {
+pub struct KneeRow {
     /// Metric it was sought on.
     pub metric: String,
     /// The knee, once decided.
@@ -374,7 +356,7 @@ pub struct SearchRow {
     pub settings: u32,
     /// The knobs.
     pub factors: Vec<String>,
-    /// Different settings tried, the machine as found among them.
+    /// Different settings tried, the baseline among them.
     pub tried: u32,
     /// How it ended; absent while it has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -382,7 +364,7 @@ pub struct SearchRow {
     /// Why nothing was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Index of the answer, confirmed if `end` says so; absent = the machine as found.
+    /// Index of the answer, confirmed if `end` says so; absent = the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<u32>,
     /// Its label.
@@ -394,7 +376,7 @@ pub struct SearchRow {
     /// The words that turn it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed: Option<String>,
-    /// Change of the goal from the machine as found, relative.
+    /// Change of the goal from the baseline, relative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<SearchChange>,
     /// What it comes to in each requirement.
@@ -441,7 +423,7 @@ pub struct VoidRow {
     pub why: String,
 }
 
-/// What was put back.
+/// What was restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Restored {
     /// Changes undone.

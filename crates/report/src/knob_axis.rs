@@ -1,7 +1,7 @@
 //! The knob that the settings of an experiment differ in, where its values are numbers: what pictures have along their axis.
 use std::collections::BTreeMap;
 
-use powerband_record::{Setting, parse_duration_ns, parse_frequency_khz};
+use powerband_record::{InOrder, Setting, parse_duration_ns, parse_frequency_khz};
 
 use crate::Model;
 
@@ -18,11 +18,11 @@ pub(crate) struct KnobAxis {
 }
 
 /// Fewer different numbers make no line.
-const LEAST: usize = 3;
+const MIN: usize = 3;
 /// More lines than this cannot be told apart.
-const MOST_LINES: usize = 8;
+const MAX_LINES: usize = 8;
 
-/// The one numeric knob that settings differ in, beside at most one other.
+/// The one numeric knob that settings differ in, next to at most one other.
 pub(crate) fn knob_axis(model: &Model) -> Option<KnobAxis> {
     let turned: Vec<(u32, BTreeMap<String, String>)> =
         (0..).zip(&model.settings).filter_map(|(number, setting)| Some((number, assigned(&setting.turns)?))).collect();
@@ -50,7 +50,7 @@ pub(crate) fn knob_axis(model: &Model) -> Option<KnobAxis> {
     };
     let along = groups.iter().enumerate().filter_map(|(place, group)| Some((place, distinct(&numeric(group)?))));
     let (along, count) = along.rev().max_by_key(|(_, count)| *count)?;
-    if count < LEAST {
+    if count < MIN {
         return None;
     }
     let (knobs, values) = groups.get(along)?;
@@ -65,10 +65,10 @@ pub(crate) fn knob_axis(model: &Model) -> Option<KnobAxis> {
         places.push((*setting, number(&knobs[0], values[at])?.0, line.unwrap_or_default()));
     }
     let lines: std::collections::BTreeSet<&String> = places.iter().map(|(.., line)| line).collect();
-    if lines.len() > MOST_LINES {
+    if lines.len() > MAX_LINES {
         return None;
     }
-    places.sort_by(|a, b| a.1.total_cmp(&b.1));
+    places.order_by(|a, b| a.1.total_cmp(&b.1));
     let knob = knobs.join(" and ");
     let title = if unit.is_empty() { knob.clone() } else { format!("{knob}, {unit}") };
     Some(KnobAxis { title, knob, unit, places })

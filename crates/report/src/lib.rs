@@ -40,4 +40,7 @@ pub use advice::{Advice, Changed, advice, deciding, no_advice};
 pub use calibration::CalibrationRow;
 pub use distribution::{Distribution, Percentile};
 pub use escape::seen;
-pub use model::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, TrialValues, VoidTrial};
+pub use model::{
+    ExperimentEnd, Landing, Left, Model, ModelError, Restoration, SearchReport, SettingReport, TrialValues, VoidTrial,
+};
+pub use typed::kept;

@@ -2,16 +2,16 @@
 use powerband_record::{BASELINE, CloseReason};
 use serde::{Deserialize, Serialize};
 
-use crate::End;
+use crate::ExperimentEnd;
 use crate::json::{JsonError, VERSION, check_version};
 use crate::layout::{aligned, fold};
 use crate::load::load;
 use crate::sentence::ending;
-use crate::words::utc;
+use crate::words::{store_option, utc};
 
 /// One experiment of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Row {
+pub struct ListRow {
     /// Its number.
     pub id: i64,
     /// When it began, Unix seconds.
@@ -69,13 +69,13 @@ pub struct List {
     /// Always `list`.
     pub kind: String,
     /// Oldest first.
-    pub experiments: Vec<Row>,
+    pub experiments: Vec<ListRow>,
 }
 
 impl List {
     /// A list of rows, oldest first.
     #[must_use]
-    pub fn new(experiments: Vec<Row>) -> List {
+    pub fn new(experiments: Vec<ListRow>) -> List {
         List { version: VERSION, kind: "list".into(), experiments }
     }
 
@@ -96,9 +96,9 @@ impl List {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Prints it as a table for `width` columns; times are UTC.
+    /// Prints it as a table for `width` columns; times are UTC. `store`: the one it is of, where that is to be named.
     #[must_use]
-    pub fn render(&self, width: usize) -> String {
+    pub fn render(&self, width: usize, store: Option<&str>) -> String {
         if self.experiments.is_empty() {
             return "no experiment yet; `powerband try` makes one\n".into();
         }
@@ -108,14 +108,15 @@ impl List {
         let mut lines = aligned(&rows, 6, width.max(40), &[2, 3, 5]);
         let interrupted = self.experiments.iter().filter(|row| row.state == "interrupted");
         lines.extend(interrupted.flat_map(|row| {
-            fold(&format!("{0} was interrupted; resume it with `powerband resume {0}`", row.id), width.max(40), 0)
+            let next = format!("powerband{} resume {}", store_option(store), row.id);
+            fold(&format!("{} was interrupted; resume it with `{next}`", row.id), width.max(40), 0)
         }));
         lines.push(String::new());
         lines.join("\n")
     }
 }
 
-fn cells(row: &Row) -> [String; 6] {
+fn cells(row: &ListRow) -> [String; 6] {
     let loaded = || row.title.clone().or_else(|| row.load.as_ref().map(load));
     let what = row.sought.clone().or_else(loaded).unwrap_or_else(|| "-".into());
     [
@@ -128,7 +129,7 @@ fn cells(row: &Row) -> [String; 6] {
     ]
 }
 
-fn outcome(row: &Row) -> String {
+fn outcome(row: &ListRow) -> String {
     if row.sought.is_some() {
         return searched(row).into();
     }
@@ -140,20 +141,20 @@ fn outcome(row: &Row) -> String {
     let end = match (&row.reason, row.state.as_str()) {
         (Some(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget), _) if !decided.is_empty() => "",
         (Some(CloseReason::Stopped), _) => "stopped",
-        (Some(reason), _) => ending(&End::Closed(reason.clone())),
+        (Some(reason), _) => ending(&ExperimentEnd::Closed(reason.clone())),
         (None, state) => state,
     };
     [end, decided.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// The pick of a search, or how it ended without one.
-fn searched(row: &Row) -> &str {
+fn searched(row: &ListRow) -> &str {
     match (&row.pick, &row.reason, row.state.as_str()) {
         (Some(pick), _, _) if pick == BASELINE => "keep the baseline",
         (Some(pick), _, _) => pick,
         (None, Some(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget), _) => "nothing confirmed",
         (None, Some(CloseReason::Stopped), _) => "stopped",
-        (None, Some(reason), _) => ending(&End::Closed(reason.clone())),
+        (None, Some(reason), _) => ending(&ExperimentEnd::Closed(reason.clone())),
         (None, None, state) => state,
     }
 }

@@ -3,6 +3,7 @@ use crate::change::{signed_change, signed_interval, unit_of_change};
 use crate::layout::clean;
 use crate::load;
 use crate::sentence;
+use crate::typed::on_machines;
 use crate::words;
 use crate::words::{with_boundary, word};
 use crate::{Model, commands};
@@ -13,8 +14,7 @@ use powerband_record::{Level, Metric, format_number, unit_of};
 pub fn render(model: &Model) -> String {
     let mut text = format!("**{}.**\n", escaped(&sentence::headline(model)));
     let plan = &model.started;
-    let far = plan.far.as_ref().map(|far| format!(", peer {far}")).unwrap_or_default();
-    let about = format!("{}{far} ({}); {}", plan.machine, plan.system, load::load_of(model));
+    let about = format!("{} ({}); {}", on_machines(plan, ", peer "), plan.system, load::load_of(model));
     let trials = words::counted(model.trials, "trial");
     let blocks = words::counted(model.blocks, "block");
     text += &format!("\n{}: {blocks}, {trials}; {}.\n", escaped(&about), sentence::ended(model));

@@ -2,13 +2,14 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Calibration, Change, CloseReason, Event, ExperimentHeader, KneeFinding, Level, Metric, ReachedSite,
+    Calibration, CloseReason, Event, ExperimentHeader, FactChange, KneeFinding, Level, Metric, ReachedSite,
     RequirementStanding, SearchFinding, SearchStanding, SettingVerdict, Started, Verdict, Void,
 };
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::Distribution;
-use crate::words::named_store;
+use crate::words::{named_store, store_option};
 
 mod gather;
 pub(crate) mod unrecorded;
@@ -37,7 +38,7 @@ pub enum ModelError {
 
 /// How it ended, if it did.
 #[derive(Clone, Debug, PartialEq)]
-pub enum End {
+pub enum ExperimentEnd {
     /// No end is told: it runs, or its process died.
     Open,
     /// No end is told, and its process is gone.
@@ -51,10 +52,12 @@ pub enum End {
 pub struct Model {
     /// Number, wall time, host, own cost; given by [`Model::with_header`].
     pub header: Option<ExperimentHeader>,
+    /// The option that names the store it is read from, behind a blank; empty for the default one.
+    pub(crate) store: String,
     /// The plan as resolved.
     pub started: Started,
     /// How it ended.
-    pub end: End,
+    pub end: ExperimentEnd,
     /// Time of the last event that has one, ns of the World's clock since the experiment began.
     pub elapsed_ns: u64,
     /// Complete blocks.
@@ -68,7 +71,7 @@ pub struct Model {
     /// The knee, when one was sought and looked for.
     pub knee: Option<KneeFinding>,
     /// What the search found, or where it stands; absent when nothing is searched or it has not come far enough.
-    pub search: Option<Search>,
+    pub search: Option<SearchReport>,
     /// Where a search stood after each block.
     pub course: Vec<SearchStanding>,
     /// Where requirements stand, by setting, at the latest look.
@@ -81,13 +84,13 @@ pub struct Model {
     pub voids: Vec<VoidTrial>,
     /// What must be known with the verdicts, a sentence each.
     pub notes: Vec<String>,
-    /// What was put back, once it was; absent = the journal does not tell.
+    /// What was restored, once it was; absent = the journal does not tell.
     pub restored: Option<Restoration>,
 }
 
 /// What is said of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Search {
+pub enum SearchReport {
     /// It stands here, without an end.
     Stands(SearchStanding),
     /// It has ended.
@@ -126,9 +129,10 @@ pub struct Left {
 }
 
 /// A knob that did not land as asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Landing {
     /// Where and how.
+    #[serde(flatten)]
     pub site: ReachedSite,
     /// In how many trials.
     pub trials: u32,
@@ -162,7 +166,7 @@ pub struct VoidTrial {
     pub why: Void,
 }
 
-/// What was put back.
+/// What was restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restoration {
     /// Ledger entries undone.
@@ -170,7 +174,7 @@ pub struct Restoration {
     /// Entries that could not be undone, a sentence each.
     pub failed: Vec<String>,
     /// What of the machines was then not as it was when it began.
-    pub changed: Vec<Change>,
+    pub changed: Vec<FactChange>,
 }
 
 impl Model {
@@ -188,13 +192,20 @@ impl Model {
         if let Some(&limit) = header.block_limits().last() {
             self.started.max_blocks = limit;
         }
-        Model { header: Some(header), ..self }
+        let store = named_store(&header.command_line);
+        Model { header: Some(header), store, ..self }
     }
 
-    /// Says that whoever ran it is gone, which the events of one without an end cannot.
+    /// Read from this store, which what is typed next has to name; it need not be the one that it was begun in.
+    #[must_use]
+    pub fn in_store(self, named: Option<&str>) -> Model {
+        Model { store: store_option(named), ..self }
+    }
+
+    /// Says that anyone who ran it is gone, which the events of one without an end cannot.
     #[must_use]
     pub fn interrupted(self) -> Model {
-        let end = if self.end == End::Open { End::Interrupted } else { self.end };
+        let end = if self.end == ExperimentEnd::Open { ExperimentEnd::Interrupted } else { self.end };
         Model { end, ..self }
     }
 
@@ -202,12 +213,12 @@ impl Model {
     #[must_use]
     pub fn going_on(&self) -> Option<String> {
         let can = match &self.end {
-            End::Interrupted => true,
-            End::Open => false,
-            End::Closed(reason) => matches!(reason, CloseReason::Stopped | CloseReason::Failed { .. }),
+            ExperimentEnd::Interrupted => true,
+            ExperimentEnd::Open => false,
+            ExperimentEnd::Closed(reason) => matches!(reason, CloseReason::Stopped | CloseReason::Failed { .. }),
         };
         let header = self.header.as_ref().filter(|_| can)?;
-        Some(format!("powerband{} resume {}", named_store(&header.command_line), header.id))
+        Some(format!("powerband{} resume {}", self.store, header.id))
     }
 
     /// The judged metrics with their places in [`Started::metrics`].
@@ -239,8 +250,8 @@ impl Model {
     /// Whether the values of a setting are compared with others': of a search, those of the answer and the baseline.
     pub(crate) fn is_compared(&self, setting: u32) -> bool {
         let answer = match &self.search {
-            Some(Search::Stands(standing)) => standing.setting,
-            Some(Search::Found(finding)) => finding.setting,
+            Some(SearchReport::Stands(standing)) => standing.setting,
+            Some(SearchReport::Found(finding)) => finding.setting,
             None => None,
         };
         self.started.search.is_none() || setting == 0 || answer == Some(setting)

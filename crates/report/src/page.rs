@@ -26,7 +26,8 @@ mod settings;
 mod verdict;
 
 pub use account::Account;
-pub use data::{Data, PageError, PictureData, VERSION};
+use data::PageData;
+pub use data::{PageError, PageOrigin, VERSION, data_in};
 
 use frame::{Section, document};
 
@@ -36,7 +37,7 @@ use frame::{Section, document};
 /// None with the shapes of this crate; serde's signature has one.
 pub fn experiment(model: &Model, events: &[Event], pictures: &[Picture]) -> Result<String, serde_json::Error> {
     let account = Account::from_events(events);
-    let mut data = Data::new("experiment", pictures);
+    let mut data = PageData::new("experiment", pictures);
     data.report = Some(Report::new(model));
     data.plan = Some(model.started.clone());
     let (lead, others) = figure::parted(model, pictures);
@@ -60,7 +61,7 @@ pub fn experiment(model: &Model, events: &[Event], pictures: &[Picture]) -> Resu
 /// # Errors
 /// As [`experiment`].
 pub fn comparison(of: &Comparison, models: &[Model], pictures: &[Picture]) -> Result<String, serde_json::Error> {
-    let mut data = Data::new("comparison", pictures);
+    let mut data = PageData::new("comparison", pictures);
     data.comparison = Some(of.clone());
     data.compared = models.iter().filter_map(|model| Report::new(model).header).collect();
     document("Comparison", "powerband compare", &compared::sections(of, models, pictures), &data)
@@ -71,7 +72,7 @@ pub fn comparison(of: &Comparison, models: &[Model], pictures: &[Picture]) -> Re
 /// # Errors
 /// As [`experiment`].
 pub fn fleet(of: &FleetAnswer, pictures: &[Picture]) -> Result<String, serde_json::Error> {
-    let mut data = Data::new("fleet", pictures);
+    let mut data = PageData::new("fleet", pictures);
     data.fleet = Some(of.clone());
     let title = of.title.clone().unwrap_or_else(|| "One plan on many nodes".to_owned());
     document(&title, "powerband fleet report", &fleets::sections(of, pictures), &data)
@@ -84,7 +85,7 @@ pub fn fleet(of: &FleetAnswer, pictures: &[Picture]) -> Result<String, serde_jso
 pub fn replication(articles: &[Replication], pictures: &[Vec<Picture>]) -> Result<String, serde_json::Error> {
     let summary = claims_picture(articles);
     let all: Vec<Picture> = summary.iter().chain(pictures.iter().flatten()).cloned().collect();
-    let mut data = Data::new("replication", &all);
+    let mut data = PageData::new("replication", &all);
     data.replications = Some(serde_json::to_value(articles)?);
     let title = match articles {
         [one] => one.title.clone(),

@@ -1,6 +1,7 @@
 //! Figures and claims of published articles: the one shape that every file in `published/` has.
 use std::collections::{BTreeMap, BTreeSet};
 
+use powerband_record::IntoOrdered as _;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -38,23 +39,23 @@ pub enum PublishedError {
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// What was published.
-    pub source: Source,
+    pub source: ArticleSource,
     /// On what.
-    pub machine: Machine,
+    pub machine: PublishedMachine,
     /// What was done.
-    pub experiment: Experiment,
+    pub experiment: PublishedExperiment,
     /// Published numbers by setting; none where only pictures were.
     #[serde(default, rename = "result")]
     pub results: Vec<SettingResult>,
     /// Published conclusions, and what can be said of the evidence.
     #[serde(rename = "claim")]
-    pub claims: Vec<Claim>,
+    pub claims: Vec<PublishedClaim>,
 }
 
 /// The article, in our own words.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Source {
+pub struct ArticleSource {
     /// What it could be called.
     pub title: String,
     /// What it did.
@@ -94,7 +95,7 @@ pub enum Figures {
 /// What is known of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Machine {
+pub struct PublishedMachine {
     /// Make and model.
     pub model: Option<String>,
     /// System on chip.
@@ -125,17 +126,17 @@ pub struct Machine {
     pub defaults: BTreeMap<String, f64>,
     /// Knobs the article explains.
     #[serde(rename = "knob")]
-    pub knobs: Vec<Knob>,
+    pub knobs: Vec<ArticleKnob>,
     /// What else is known.
     pub notes: Vec<String>,
     /// Other machines the article speaks of.
-    pub other: Vec<Machine>,
+    pub other: Vec<PublishedMachine>,
 }
 
 /// A knob an article explains.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Knob {
+pub struct ArticleKnob {
     /// Name in the kernel's spelling.
     pub name: String,
     /// What it does.
@@ -145,7 +146,7 @@ pub struct Knob {
 /// What was done.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Experiment {
+pub struct PublishedExperiment {
     /// Runs of each setting, where stated.
     pub repeats: Option<u32>,
     /// Settings that have no [`SettingResult`].
@@ -158,19 +159,19 @@ pub struct Experiment {
     pub plans: Vec<String>,
     /// Loads, at least one.
     #[serde(rename = "load")]
-    pub loads: Vec<Load>,
+    pub loads: Vec<PublishedLoad>,
     /// Tables of what is found where the published figures are pictures, in their shape.
     #[serde(rename = "table")]
-    pub tables: Vec<Table>,
+    pub tables: Vec<PublishedTable>,
     /// Pictures of what is found, after the published ones.
     #[serde(rename = "figure")]
-    pub figures: Vec<Figure>,
+    pub figures: Vec<PublishedFigure>,
 }
 
 /// A picture of what is found: a metric by setting, or against a number with a line for each setting.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Figure {
+pub struct PublishedFigure {
     /// What it shows.
     pub title: String,
     /// Plan that measures it; `{}` stands for the number where each has a plan of its own.
@@ -193,7 +194,7 @@ pub struct Figure {
     pub each: bool,
 }
 
-impl Figure {
+impl PublishedFigure {
     /// What there is at each number: the plan and the metric; with the number, which is 0 where there are none.
     pub(crate) fn places(&self) -> Vec<(f64, String, String)> {
         let at = if self.at.is_empty() { &[0.0][..] } else { &self.at };
@@ -209,7 +210,7 @@ impl Figure {
 /// A table of what is found: settings across, metrics down.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Table {
+pub struct PublishedTable {
     /// What it shows.
     pub title: String,
     /// Plan that measures it.
@@ -223,7 +224,7 @@ pub struct Table {
 /// A load of an experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Load {
+pub struct PublishedLoad {
     /// The nearest load of ours.
     pub name: String,
     /// What ran.
@@ -286,14 +287,14 @@ pub enum ClaimKind {
 /// A published conclusion.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
+pub struct PublishedClaim {
     /// Name, unique in its file.
     pub id: String,
     /// How firmly it can be checked.
     pub kind: ClaimKind,
     /// In our own words.
     pub text: String,
-    /// Beside a ratio absolute, else relative.
+    /// Next to a ratio absolute, else relative.
     #[serde(default)]
     pub tolerance: Option<f64>,
     /// A reproduction may be larger or smaller by this factor.
@@ -354,7 +355,8 @@ impl Published {
             let checked = if repeated { Err("there are two of this name") } else { claim.check() };
             let planned = |plan: &str| published.experiment.plans.iter().any(|known| known == plan);
             let tables = published.experiment.tables.iter().map(|table| table.plan.as_str());
-            let figures = published.experiment.figures.iter().flat_map(Figure::places).map(|(_, plan, _)| plan);
+            let figures =
+                published.experiment.figures.iter().flat_map(PublishedFigure::places).map(|(_, plan, _)| plan);
             let unplanned = figures.into_iter().any(|plan| !planned(&plan))
                 || tables.chain(claim.checks.iter().filter_map(Check::plan)).any(|plan| !planned(plan));
             let checked = if unplanned { checked.and(Err("a check needs a plan that is not listed")) } else { checked };
@@ -394,7 +396,7 @@ impl SettingResult {
     }
 }
 
-impl Claim {
+impl PublishedClaim {
     fn check(&self) -> Result<(), &'static str> {
         let numbers = self.figures.values().flatten().chain(&self.ratio);
         if !numbers.copied().all(f64::is_finite) {
@@ -433,11 +435,11 @@ impl Claim {
 
     /// A check that leaves out a setting or a level of which the article speaks proves less than the article says.
     fn names_all(&self) -> Result<(), &'static str> {
-        let compared: BTreeSet<&str> = self.checks.iter().flat_map(Check::settings).collect();
+        let compared: BTreeSet<&str> = self.checks.iter().flat_map(Check::settings).into_set();
         if compared != self.among.iter().map(String::as_str).collect() {
             return Err("its checks do not compare exactly the settings of its `among`");
         }
-        let metrics: BTreeSet<&str> = self.checks.iter().flat_map(Check::metrics).collect();
+        let metrics: BTreeSet<&str> = self.checks.iter().flat_map(Check::metrics).into_set();
         let looks = |level: &u32| metrics.iter().any(|metric| metric.starts_with(&format!("at_{level}_")));
         if self.levels.iter().all(looks) { Ok(()) } else { Err("no check looks at one of its levels") }
     }

@@ -1,10 +1,10 @@
-//! An article done again: published figures beside those that were found, and of every claim whether it holds.
+//! An article done again: published figures next to those that were found, and of every claim whether it holds.
 //!
 //! Pure: figures and claims come from [`crate::published`], what was measured from [`Evidence`]; a claim is checked by the
 //! data it carries ([`Check`]), and nothing of a machine can be set here, so that no claim gets a parameter of its own.
 use serde::Serialize;
 
-use crate::published::{Claim, ClaimKind, Published, SettingResult, Table};
+use crate::published::{ClaimKind, Published, PublishedClaim, PublishedTable, SettingResult};
 
 pub(crate) mod decide;
 mod evidence;
@@ -14,14 +14,14 @@ pub(crate) mod text;
 
 pub use crate::published::Check;
 pub use evidence::{Apart, Estimate, Evidence, Observed, Tried};
-pub use figure::{Drawn, Line, Spot};
+pub use figure::{Drawn, FigureLine, Spot};
 pub use takeaway::{CheckedTakeaway, takeaway};
 pub use text::{brief, render};
 
 /// What came of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Holds {
+pub enum ClaimOutcome {
     /// It holds.
     Yes,
     /// It holds with a deviation: its direction is as published, a size is not within its factor, or a few of many levels
@@ -41,7 +41,7 @@ pub enum Holds {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Answer {
     /// Whether it holds.
-    pub holds: Holds,
+    pub holds: ClaimOutcome,
     /// What was found, with what was published in brackets.
     pub found: String,
     /// Found size over published size, where a size was checked.
@@ -63,7 +63,7 @@ pub struct Judged {
     /// What it says.
     pub text: String,
     /// Whether it holds: the worst of its checks.
-    pub holds: Holds,
+    pub holds: ClaimOutcome,
     /// Its checks, in order.
     pub checks: Vec<Answer>,
     /// What of it the machine was built to show.
@@ -93,7 +93,7 @@ pub struct Point {
     pub found: Option<f64>,
     /// Standard error of what was found.
     pub error: Option<f64>,
-    /// Relative distance it may have; absent for what is only shown beside.
+    /// Relative distance it may have; absent for what is only shown as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     /// Whether no model was fitted to it.
@@ -102,7 +102,7 @@ pub struct Point {
 
 /// How a plan went.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Ran {
+pub struct PlanRun {
     /// Its name.
     pub plan: String,
     /// On what.
@@ -130,11 +130,11 @@ pub struct Replication {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takeaway: Option<CheckedTakeaway>,
     /// Plans that were run.
-    pub ran: Vec<Ran>,
+    pub ran: Vec<PlanRun>,
     /// Published numbers.
     pub points: Vec<Point>,
     /// What was found, in the shape of published pictures.
-    pub tables: Vec<Found>,
+    pub tables: Vec<MeasuredMeans>,
     /// What was found, as published pictures show it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Drawn>,
@@ -164,7 +164,7 @@ pub struct Replications<'a> {
 
 /// Means that were found: settings across, metrics down.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Found {
+pub struct MeasuredMeans {
     /// What it shows.
     pub title: String,
     /// Settings, by label.
@@ -202,7 +202,7 @@ impl Replication {
     pub fn of(name: &str, published: &Published, evidence: &Evidence) -> Replication {
         let ran = published.experiment.plans.iter().filter_map(|plan| {
             let run = evidence.runs.get(plan)?;
-            Some(Ran {
+            Some(PlanRun {
                 plan: plan.clone(),
                 machines: run.machines.clone(),
                 blocks: run.blocks,
@@ -229,7 +229,7 @@ impl Replication {
     #[must_use]
     pub fn sizes(&self) -> (usize, usize) {
         let sizes = || self.claims.iter().flat_map(|claim| &claim.checks).filter(|check| check.factor.is_some());
-        (sizes().count(), sizes().filter(|check| check.holds == Holds::Yes).count())
+        (sizes().count(), sizes().filter(|check| check.holds == ClaimOutcome::Yes).count())
     }
 
     /// What fails: points out of their tolerance, claims that are not decided or do not follow for a reason that is not known.
@@ -237,10 +237,10 @@ impl Replication {
     pub fn failures(&self) -> Vec<String> {
         let points = self.points.iter().filter(|point| point.holds() == Some(false));
         let points = points.map(|point| format!("{} of {}", point.metric, point.setting));
-        let claims = self.claims.iter().filter(|claim| matches!(claim.holds, Holds::No | Holds::Tie));
+        let claims = self.claims.iter().filter(|claim| matches!(claim.holds, ClaimOutcome::No | ClaimOutcome::Tie));
         let claims = claims.filter(|claim| claim.does_not_follow.is_none());
         let named = |claim: &Judged| match claim.holds {
-            Holds::Tie => format!("{}: not decided", claim.id),
+            ClaimOutcome::Tie => format!("{}: not decided", claim.id),
             _ => claim.id.clone(),
         };
         points.chain(claims.map(named)).collect()
@@ -257,7 +257,7 @@ impl Replication {
     /// Claims that were not tried.
     #[must_use]
     pub fn untried(&self) -> usize {
-        self.claims.iter().filter(|claim| claim.holds == Holds::NotTried).count()
+        self.claims.iter().filter(|claim| claim.holds == ClaimOutcome::NotTried).count()
     }
 }
 
@@ -268,18 +268,18 @@ pub fn enough(sizes: usize, within: usize) -> bool {
 }
 
 /// A table of what was found, if its plan was run.
-fn found(table: &Table, evidence: &Evidence) -> Option<Found> {
+fn found(table: &PublishedTable, evidence: &Evidence) -> Option<MeasuredMeans> {
     let run = evidence.runs.get(&table.plan)?;
     let mean = |setting: &String, metric: &String| run.mean(setting, metric).map(|found| found.mean);
     let row = |(name, metric): &(String, String)| {
         (name.clone(), table.settings.iter().map(|setting| mean(setting, metric)).collect::<Vec<_>>())
     };
     let rows = table.rows.iter().map(row).collect();
-    Some(Found { title: table.title.clone(), settings: table.settings.clone(), rows })
+    Some(MeasuredMeans { title: table.title.clone(), settings: table.settings.clone(), rows })
 }
 
-/// Published numbers beside those found. A load's first metric is what its article reports of each setting and is held to
-/// the tolerance; claims speak of the others, which are shown beside.
+/// Published numbers next to those found. A load's first metric is what its article reports of each setting and is held to
+/// the tolerance; claims speak of the others, which are shown as well.
 fn points(published: &Published, evidence: &Evidence) -> Vec<Point> {
     if evidence.runs.is_empty() {
         return Vec::new();
@@ -308,15 +308,16 @@ fn point(metric: &str, result: &SettingResult, judged: bool, evidence: &Evidence
     })
 }
 
-fn judged(claim: &Claim, evidence: &Evidence) -> Judged {
+fn judged(claim: &PublishedClaim, evidence: &Evidence) -> Judged {
     let checks: Vec<Answer> = claim.checks.iter().map(|check| decide::decide(claim, check, evidence)).collect();
-    let unchecked = if claim.kind == ClaimKind::Finding { Holds::Undecidable } else { Holds::NotTried };
+    let unchecked = if claim.kind == ClaimKind::Finding { ClaimOutcome::Undecidable } else { ClaimOutcome::NotTried };
     // What is not tried leaves the claim open, unless what is already says no.
-    let holds = [Holds::No, Holds::NotTried, Holds::Tie, Holds::Deviates, Holds::Yes]
-        .into_iter()
-        .find(|holds| checks.iter().any(|check| check.holds == *holds))
-        .unwrap_or(unchecked);
-    let checks_off = checks.iter().any(|check| check.holds == Holds::Deviates);
+    let holds =
+        [ClaimOutcome::No, ClaimOutcome::NotTried, ClaimOutcome::Tie, ClaimOutcome::Deviates, ClaimOutcome::Yes]
+            .into_iter()
+            .find(|holds| checks.iter().any(|check| check.holds == *holds))
+            .unwrap_or(unchecked);
+    let checks_off = checks.iter().any(|check| check.holds == ClaimOutcome::Deviates);
     Judged {
         id: claim.id.clone(),
         kind: claim.kind,
@@ -325,7 +326,7 @@ fn judged(claim: &Claim, evidence: &Evidence) -> Judged {
         checks,
         built_in: claim.built_in.clone(),
         why_off: claim.why_off.clone().filter(|_| checks_off),
-        does_not_follow: claim.does_not_follow.clone().filter(|_| holds == Holds::No),
+        does_not_follow: claim.does_not_follow.clone().filter(|_| holds == ClaimOutcome::No),
         why: claim.unchecked.clone(),
     }
 }

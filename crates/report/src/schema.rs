@@ -3,8 +3,6 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use crate::comparison::Comparison;
-use crate::fleet::{FleetAnswer, VERSION as FLEET_VERSION};
 use crate::json::{Report, VERSION};
 use crate::list::List;
 use crate::replication::Replications;
@@ -19,8 +17,6 @@ pub fn all() -> Vec<(&'static str, Value)> {
     vec![
         of::<Report>("report", VERSION),
         of::<List>("list", VERSION),
-        of::<Comparison>("comparison", VERSION),
-        of::<FleetAnswer>("fleet", FLEET_VERSION),
         of::<Timelines>("timelines", VERSION),
         of::<Replications<'_>>("replication", VERSION),
     ]

@@ -5,7 +5,7 @@ use crate::change::{bare_size, margin_of, signed_change, signed_interval, size, 
 use crate::labels::join_labels;
 use crate::model::missing;
 use crate::words::{and, counted, finite, percent, utc, with_boundary};
-use crate::{End, Model, commands, requirements};
+use crate::{ExperimentEnd, Model, commands, requirements};
 
 mod certainty;
 mod search;
@@ -44,21 +44,21 @@ pub fn headline(model: &Model) -> String {
     let so_far = |body: Option<String>| body.map_or_else(String::new, |body| format!("; until then: {body}"));
     let count = format!("{} of at most {}", model.blocks, blocks(model.started.max_blocks));
     match &model.end {
-        End::Closed(CloseReason::LoadFailed { why }) => format!("the load failed: {why}"),
-        End::Closed(CloseReason::Failed { why }) => format!("it could not go on: {why}{}", so_far(body)),
-        End::Closed(CloseReason::Stopped) => match body {
+        ExperimentEnd::Closed(CloseReason::LoadFailed { why }) => format!("the load failed: {why}"),
+        ExperimentEnd::Closed(CloseReason::Failed { why }) => format!("it could not go on: {why}{}", so_far(body)),
+        ExperimentEnd::Closed(CloseReason::Stopped) => match body {
             Some(body) => format!("stopped after {count}: {body}"),
             None => format!("stopped after {count}, before anything could be compared"),
         },
-        End::Interrupted => match body {
+        ExperimentEnd::Interrupted => match body {
             Some(body) => format!("interrupted after {count}: {body}"),
             None => format!("interrupted after {count}, before anything could be compared"),
         },
-        End::Open => match body {
+        ExperimentEnd::Open => match body {
             Some(body) => format!("no end is recorded, {count} so far: {body}"),
             None => format!("no end is recorded, {count} so far, nothing compared"),
         },
-        End::Closed(_) => body.unwrap_or_else(|| match model.blocks {
+        ExperimentEnd::Closed(_) => body.unwrap_or_else(|| match model.blocks {
             // No first look comes after the third block (`powerband_stats::FIRST_LOOK`).
             few if few < 3 => {
                 format!("nothing could be compared: it ended after {}, allow more (--blocks, --budget)", blocks(few))
@@ -240,16 +240,16 @@ pub(crate) fn capitalised(words: &str) -> String {
 
 /// How it ended, in a few words.
 #[must_use]
-pub fn ending(end: &End) -> &'static str {
+pub fn ending(end: &ExperimentEnd) -> &'static str {
     match end {
-        End::Open => "no end is recorded: it is running, or its process died",
-        End::Interrupted => "it was interrupted",
-        End::Closed(CloseReason::Decided) => "everything was decided",
-        End::Closed(CloseReason::Blocks) => "the most blocks were run",
-        End::Closed(CloseReason::Budget) => "the time was used up",
-        End::Closed(CloseReason::Stopped) => "the user stopped it",
-        End::Closed(CloseReason::LoadFailed { .. }) => "the load failed",
-        End::Closed(CloseReason::Failed { .. }) => "aborted",
+        ExperimentEnd::Open => "no end is recorded: it is running, or its process died",
+        ExperimentEnd::Interrupted => "it was interrupted",
+        ExperimentEnd::Closed(CloseReason::Decided) => "everything was decided",
+        ExperimentEnd::Closed(CloseReason::Blocks) => "the most blocks were run",
+        ExperimentEnd::Closed(CloseReason::Budget) => "the time was used up",
+        ExperimentEnd::Closed(CloseReason::Stopped) => "the user stopped it",
+        ExperimentEnd::Closed(CloseReason::LoadFailed { .. }) => "the load failed",
+        ExperimentEnd::Closed(CloseReason::Failed { .. }) => "aborted",
     }
 }
 
@@ -257,8 +257,8 @@ pub fn ending(end: &End) -> &'static str {
 #[must_use]
 pub fn ended(model: &Model) -> &'static str {
     match &model.end {
-        End::Closed(CloseReason::Decided) if model.started.search.is_some() => "the search came to its end",
-        End::Closed(CloseReason::Blocks) if model.started.search.is_some() => "the most runs were made",
+        ExperimentEnd::Closed(CloseReason::Decided) if model.started.search.is_some() => "the search came to its end",
+        ExperimentEnd::Closed(CloseReason::Blocks) if model.started.search.is_some() => "the most runs were made",
         end => ending(end),
     }
 }
@@ -274,7 +274,7 @@ pub(crate) fn margin_source(plan: &Started) -> &str {
     }
 }
 
-/// What was put back, and what was not.
+/// What was restored, and what was not.
 #[must_use]
 pub fn restoration(model: &Model) -> String {
     match &model.restored {

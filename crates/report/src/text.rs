@@ -2,9 +2,10 @@
 //! what to type next; no line is longer than the width given, but for what is to be typed.
 use std::collections::BTreeSet;
 
-use powerband_record::{Better, format_duration};
+use powerband_record::{Better, IntoOrdered as _, format_duration};
 
-use crate::{Distribution, End, Model, calibration, commands, load, requirements, sentence, words};
+use crate::typed::on_machines;
+use crate::{Distribution, ExperimentEnd, Model, calibration, commands, load, requirements, sentence, words};
 
 mod brief;
 pub(crate) mod cell;
@@ -20,7 +21,7 @@ pub(crate) use brief::gains;
 pub(crate) use tables::head;
 
 pub use brief::brief;
-pub use progress::{State, progress};
+pub use progress::{ProgressState, progress};
 
 /// Narrower terminals get lines for this many columns.
 const NARROWEST: usize = 40;
@@ -113,7 +114,7 @@ impl Page {
         self.lines.extend(fold(text, self.width, indent));
     }
 
-    /// A name and what it is, folded beside the name.
+    /// A name and what it is, folded next to the name.
     fn fact(&mut self, name: &str, what: &str) {
         self.lines.extend(fold(&format!("{name:<NAMES$}{}", clean(what)), self.width, NAMES));
     }
@@ -133,8 +134,7 @@ fn facts(model: &Model, page: &mut Page) {
         (None, Some(title)) => page.fact("experiment", &format!(" {title}")),
         (None, None) => {}
     }
-    let far = plan.far.as_ref().map(|far| format!(", peer {far}")).unwrap_or_default();
-    page.fact("machine", &format!("{}{far} ({})", plan.machine, plan.system));
+    page.fact("machine", &format!("{} ({})", on_machines(plan, ", peer "), plan.system));
     page.fact("load", &load::load_of(model));
     let simulated = if model.is_simulated() { " of simulated time" } else { "" };
     let time = if model.elapsed_ns == 0 {
@@ -166,7 +166,7 @@ fn facts(model: &Model, page: &mut Page) {
 
 /// Percentiles of all values together, and a picture of how they lie, one scale for all settings.
 fn distributions(model: &Model, page: &mut Page) {
-    let names: BTreeSet<&String> = model.settings.iter().flat_map(|setting| setting.distributions.keys()).collect();
+    let names: BTreeSet<&String> = model.settings.iter().flat_map(|setting| setting.distributions.keys()).into_set();
     for name in names {
         let of: Vec<(String, &Distribution)> = (0..)
             .zip(&model.settings)
@@ -252,8 +252,10 @@ fn voids(model: &Model, page: &mut Page) {
         told.push(format!("and {} other reasons; `powerband export --journal` lists all", kinds.len() - KINDS));
     }
     let heading = match model.end {
-        End::Open | End::Interrupted => "void trials, kept but not counted",
-        End::Closed(_) => "void trials, kept but not counted, repeated within their blocks where there was time",
+        ExperimentEnd::Open | ExperimentEnd::Interrupted => "void trials, kept but not counted",
+        ExperimentEnd::Closed(_) => {
+            "void trials, kept but not counted, repeated within their blocks where there was time"
+        }
     };
     section(page, heading, &told);
 }

@@ -23,7 +23,7 @@ pub struct Timelines {
     /// Always `timelines`.
     pub kind: &'static str,
     /// In the order of the trials.
-    pub timelines: Vec<Row>,
+    pub timelines: Vec<TimelineRow>,
     /// What to write where recordings were asked for that had too few readings.
     #[serde(skip)]
     hint: Option<String>,
@@ -31,7 +31,7 @@ pub struct Timelines {
 
 /// One timeline.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Row {
+pub struct TimelineRow {
     /// Trial.
     pub trial: u32,
     /// Block from 1; 0 = warm-up.
@@ -62,7 +62,7 @@ pub struct Row {
 }
 
 /// Some values of a row.
-type Values = fn(&Row) -> &[Option<f64>];
+type Values = fn(&TimelineRow) -> &[Option<f64>];
 
 impl Timelines {
     /// The timelines in a journal, of one trial or of all.
@@ -107,14 +107,15 @@ impl Timelines {
             return fold(none, width, 0).join("\n") + "\n";
         }
         let mut lines = Vec::new();
-        let mut rest: Vec<&Row> = self.timelines.iter().collect();
+        let mut rest: Vec<&TimelineRow> = self.timelines.iter().collect();
         while let Some(first) = rest.first().copied() {
-            let (same, others): (Vec<&Row>, Vec<&Row>) = rest.into_iter().partition(|row| row.is_of(first));
+            let (same, others): (Vec<&TimelineRow>, Vec<&TimelineRow>) =
+                rest.into_iter().partition(|row| row.is_of(first));
             rest = others;
             lines.extend(fold(&first.title(), width, 0));
             let mean = format!("mean {}", first.shown().1);
             let head = ["setting", "trial", "readings", &mean, "least", "most", "course"].map(String::from);
-            let rows: Vec<Vec<String>> = same.into_iter().map(Row::cells).collect();
+            let rows: Vec<Vec<String>> = same.into_iter().map(TimelineRow::cells).collect();
             lines.extend(fit(&head, &rows, width, 1, &[1, 2, 3, 4, 5, 6]));
         }
         lines.push(String::new());
@@ -125,8 +126,8 @@ impl Timelines {
     #[must_use]
     pub fn csv(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", harmless(text).replace('"', "\"\""));
-        // Columns beside a meter's are there where something is in them.
-        let any = |of: fn(&Row) -> bool| self.timelines.iter().any(of);
+        // Columns next to a meter's are there where something is in them.
+        let any = |of: fn(&TimelineRow) -> bool| self.timelines.iter().any(of);
         let beside: Vec<(&str, Values)> = [
             (any(|row| !row.clock_mhz.is_empty()), "clock_mhz", (|row| &row.clock_mhz) as Values),
             (any(|row| !row.busy_share.is_empty()), "busy_share", |row| &row.busy_share),
@@ -157,9 +158,9 @@ impl Timelines {
     }
 }
 
-impl Row {
-    pub(crate) fn is_of(&self, other: &Row) -> bool {
-        let of = |row: &Row| (row.side, row.meter.clone(), row.boundary.clone(), row.stretch.clone());
+impl TimelineRow {
+    pub(crate) fn is_of(&self, other: &TimelineRow) -> bool {
+        let of = |row: &TimelineRow| (row.side, row.meter.clone(), row.boundary.clone(), row.stretch.clone());
         of(self) == of(other)
     }
 
@@ -196,7 +197,7 @@ impl Row {
     }
 }
 
-fn row(timeline: &Timeline, trial: u32, block: u32, setting: &str) -> Result<Row, TimelineError> {
+fn row(timeline: &Timeline, trial: u32, block: u32, setting: &str) -> Result<TimelineRow, TimelineError> {
     let readings = timeline.readings()?;
     let scaled = |by: f64| readings.iter().map(|(_, value)| Some(*value as f64 * by)).collect::<Vec<_>>();
     let (mut power_w, mut clock_mhz, mut busy_share) = (Vec::new(), Vec::new(), Vec::new());
@@ -211,7 +212,7 @@ fn row(timeline: &Timeline, trial: u32, block: u32, setting: &str) -> Result<Row
             busy_share.first_mut().into_iter().for_each(|first| *first = None);
         }
     }
-    Ok(Row {
+    Ok(TimelineRow {
         trial,
         block,
         setting: setting.to_owned(),

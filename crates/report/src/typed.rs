@@ -1,15 +1,15 @@
 //! What to type to have a setting on the machines of an experiment, and to restore them.
-use powerband_record::{SearchEnd, Setting};
+use powerband_record::{SearchEnd, Setting, Started};
 
-use crate::words::{named_store, quoted};
-use crate::{Model, Search};
+use crate::words::quoted;
+use crate::{Model, SearchReport};
 
 /// Knobs that end with their holder: `with` turns them, `set` cannot.
 const HELD: [&str; 2] = ["cgroup.cpu_quota", "pmqos.cpu_dma_latency"];
 
 /// What is typed to have the answer on the machine; absent without a confirmed one, and where nothing can be turned.
 pub(crate) fn typed(model: &Model) -> Option<String> {
-    let Some(Search::Found(finding)) = &model.search else { return None };
+    let Some(SearchReport::Found(finding)) = &model.search else { return None };
     typed_for(model, finding.setting.filter(|_| finding.end == SearchEnd::Confirmed)?)
 }
 
@@ -44,16 +44,19 @@ fn of_machines(turns: &str) -> String {
     setting.map_or_else(|_| turns.to_owned(), |setting| setting.turns())
 }
 
-/// What is typed to take back what [`typed_for`] set; absent where that puts back by itself.
+/// What is typed to take back what [`typed_for`] set; absent where that restores by itself.
 pub(crate) fn taken_back(model: &Model, typed: &str) -> Option<String> {
     let sets = typed.contains(" set ");
     sets.then(|| undo(model))
 }
 
-/// What is typed to keep what an experiment recommends over reboots; `None` where its machine is simulated, and has none.
-pub(crate) fn kept(model: &Model) -> Option<String> {
-    let header = model.header.as_ref().filter(|_| !model.is_simulated())?;
-    Some(format!("powerband{}{} keep {}", named_store(&header.command_line), machines(model), header.id))
+/// What is typed to keep what an experiment recommends over reboots; `None` where its machine is simulated, recorded or a table, and
+/// has none.
+#[must_use]
+pub fn kept(model: &Model) -> Option<String> {
+    let boots = !["sim:", "recorded:", "table:"].iter().any(|kind| model.started.machine.starts_with(kind));
+    let header = model.header.as_ref().filter(|_| boots)?;
+    Some(format!("powerband{}{} keep {}", model.store, machines(model), header.id))
 }
 
 /// What is typed to restore whatever an experiment left changed.
@@ -66,9 +69,21 @@ fn has_one_machine(model: &Model) -> bool {
     model.started.far.as_ref() == Some(&model.started.machine)
 }
 
+/// The machines of an experiment in words; `between` is what stands between the two ends of a link.
+pub(crate) fn on_machines(started: &Started, between: &str) -> String {
+    if !started.machines.is_empty() {
+        return started.machines.join(", ");
+    }
+    let far = started.far.as_ref().map(|far| format!("{between}{far}")).unwrap_or_default();
+    format!("{}{far}", started.machine)
+}
+
 /// The machines of an experiment as options, each behind a blank; nothing for this one alone.
 fn machines(model: &Model) -> String {
     let at = |option: &str, name: &str| format!(" {option} {}", quoted(name));
+    if !model.started.machines.is_empty() {
+        return model.started.machines.iter().map(|machine| at("--machines", machine)).collect();
+    }
     let machine = model.started.machine_typed.as_deref().unwrap_or(&model.started.machine);
     let near = if machine == "local" { String::new() } else { at("--machine", machine) };
     let far = model.started.far_typed.as_deref().or(model.started.far.as_deref());

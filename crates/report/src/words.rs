@@ -107,7 +107,12 @@ pub(crate) fn named_store(words: &[String]) -> String {
         Some(None) => ours.next().cloned(),
         None => None,
     };
-    named.map(|path| format!(" --store {}", quoted(&path))).unwrap_or_default()
+    store_option(named.as_deref())
+}
+
+/// The option that names a store, behind a blank; nothing for the default one.
+pub(crate) fn store_option(named: Option<&str>) -> String {
+    named.map(|path| format!(" --store {}", quoted(path))).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -25,6 +25,14 @@ pub enum RigError {
         /// The second host.
         far: String,
     },
+    /// A machine of a list that cannot be in it.
+    #[error("'{text}' cannot be in a list of machines: {why}; write e.g. n1=ssh:host1,n2=ssh:host2")]
+    List {
+        /// As named.
+        text: String,
+        /// Why not.
+        why: String,
+    },
     /// What stands behind `#` is no number.
     #[error("'{0}' is not a seed; write e.g. sim:omap3530#7")]
     NotASeed(String),
@@ -35,7 +43,7 @@ pub enum RigError {
     #[error("this machine cannot be its own peer")]
     OwnPeer,
     /// Both machines are the same simulated one, and something is to be kept.
-    #[error("both ends are sim:{0}, and what is set on it is kept once; name another far machine")]
+    #[error("two machines are sim:{0}, and what is set on it is kept once; name another one")]
     SameSimulated(String),
     /// A table has nothing to be looked at.
     #[error("{0} is a table of measurements: there is nothing to look at or to set")]
@@ -149,6 +157,7 @@ impl RigError {
             | RigError::SeveralHosts { .. }
             | RigError::NotASeed(_)
             | RigError::MixedClocks
+            | RigError::List { .. }
             | RigError::OwnPeer
             | RigError::SameSimulated(_)
             | RigError::Words(_)

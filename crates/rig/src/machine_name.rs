@@ -11,12 +11,14 @@ pub enum MachineName<'n> {
     Recorded(&'n str),
     /// `table:FILE.csv`.
     Table(&'n str),
-    /// `cmd[@ADDRESS]:COMMAND`.
+    /// `cmd[@ADDRESS]:COMMAND` or `sh+agent[@ADDRESS]:COMMAND`.
     Behind {
         /// Where the other machine of the rig reaches it.
         address: Option<&'n str>,
-        /// The command that leads to its agent.
+        /// The command that leads to its agent, or to a shell through which one is copied.
         command: &'n str,
+        /// Whether an agent is copied.
+        copied: bool,
     },
     /// `sh[@ADDRESS]:COMMAND`.
     Shell {
@@ -50,11 +52,13 @@ impl<'n> MachineName<'n> {
         if let Some(file) = name.strip_prefix("table:") {
             return Some(MachineName::Table(file)).filter(|_| !file.is_empty());
         }
-        let behind = |(address, command)| MachineName::Behind { address, command };
+        let behind = |(address, command)| MachineName::Behind { address, command, copied: false };
+        let copied = |(address, command)| MachineName::Behind { address, command, copied: true };
         let shell = |(address, command)| MachineName::Shell { address, command };
         let ssh = |(address, host)| MachineName::Ssh { address, host };
         let there = |kind| name.strip_prefix(kind).and_then(address_and_way).filter(|(_, way)| !way.trim().is_empty());
-        there("cmd").map(behind).or_else(|| there("ssh").map(ssh)).or_else(|| there("sh").map(shell))
+        let command = there("cmd").map(behind).or_else(|| there("sh+agent").map(copied));
+        command.or_else(|| there("ssh").map(ssh)).or_else(|| there("sh").map(shell))
     }
 }
 
@@ -115,7 +119,8 @@ mod tests {
 
     #[test]
     fn a_name_says_where_a_machine_is() {
-        let behind = |address, command| Some(MachineName::Behind { address, command });
+        let behind = |address, command| Some(MachineName::Behind { address, command, copied: false });
+        let copied = |address, command| Some(MachineName::Behind { address, command, copied: true });
         let ssh = |address, host| Some(MachineName::Ssh { address, host });
         let shell = |address, command| Some(MachineName::Shell { address, command });
         for (name, place) in [
@@ -132,6 +137,10 @@ mod tests {
             ("ssh@10.0.0.2:b2", ssh(Some("10.0.0.2"), "b2")),
             ("sh:adb shell", shell(None, "adb shell")),
             ("sh@10.0.0.2:ssh board sh", shell(Some("10.0.0.2"), "ssh board sh")),
+            ("sh+agent:adb shell", copied(None, "adb shell")),
+            ("sh+agent@10.0.0.2:adb shell", copied(Some("10.0.0.2"), "adb shell")),
+            ("sh+agent", None),
+            ("sh+other:a", None),
             ("sh", None),
             ("cmd:", None),
             ("cmd@:a", None),

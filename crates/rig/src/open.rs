@@ -1,50 +1,50 @@
 //! Opening a rig by the names of its machines: simulated ones here, real ones in `real.rs`.
-use powerband_host::FileLedger;
-use powerband_machine::wire::Purpose;
-use powerband_record::Side;
-
 use crate::machine_name::simulated;
 use crate::rig::{lock_all, simulated_folder};
-use crate::simulated::simulated_world;
 use crate::{LedgerLocation, Names, Notes, Opening, Rig, RigError, leftovers, real};
+use powerband_host::FileLedger;
+use powerband_machine::wire::Purpose;
 
 /// Opens the machines of a rig.
 ///
 /// # Errors
 /// [`RigError`]: names of no machines, machines that are held by others, cannot be reached, or cannot be used this way.
 pub fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -> Result<Rig, RigError> {
+    if !names.nodes.is_empty() {
+        let simulated = names.sides().filter(|(_, name)| simulated(name).is_some()).count();
+        return match simulated {
+            0 => real::open(names, opening, notes),
+            all if all == names.nodes.len() => open_simulated(names, opening, notes),
+            _ => Err(RigError::MixedClocks),
+        };
+    }
     match (simulated(&names.near), names.far.as_deref().map(|far| (far, simulated(far)))) {
-        (Some(near), None) => open_simulated(names, near, None, opening, notes),
-        (Some(near), Some((_, Some(far)))) => open_simulated(names, near, Some(far), opening, notes),
+        (Some(_), None | Some((_, Some(_)))) => open_simulated(names, opening, notes),
         (None, Some((_, Some(_)))) | (Some(_), Some((_, None))) => Err(RigError::MixedClocks),
         (None, Some(("local", None))) if names.here() => Err(RigError::OwnPeer),
         (None, _) => real::open(names, opening, notes),
     }
 }
 
-fn open_simulated(
-    names: &Names,
-    near: &str,
-    far: Option<&str>,
-    opening: &Opening<'_>,
-    notes: &mut dyn Notes,
-) -> Result<Rig, RigError> {
+fn open_simulated(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -> Result<Rig, RigError> {
     let purpose = opening.purpose;
     // Noise matters to trials alone; what is set must be found again whatever seed the next command is given.
     let seed = if purpose == Purpose::Measure { opening.seed.or(names.seed()?).unwrap_or(1) } else { 1 };
-    let mut world = simulated_world(near, names.seed()?, far, seed)?;
+    let mut world = names.simulated_world(seed)?;
     let interrupts = powerband_host::interrupts().map_err(RigError::World)?;
     world.interrupt_source(Box::new(interrupts));
     if purpose == Purpose::Measure {
         return Ok(Rig { world: Box::new(world), ledgers: Vec::new(), locks: Vec::new(), noted: Vec::new() });
     }
     // What was set on a simulated machine is its ledger, done again on the fresh boot.
-    if far == Some(near) {
-        return Err(RigError::SameSimulated(near.to_owned()));
-    }
-    let mut ledgers = vec![LedgerLocation::here(Side::Near, simulated_folder(near)?)];
-    if let Some(far) = far {
-        ledgers.push(LedgerLocation::here(Side::Far, simulated_folder(far)?));
+    let mut ledgers: Vec<LedgerLocation> = Vec::new();
+    for (side, name) in names.sides() {
+        let name = simulated(name).unwrap_or_default();
+        let folder = simulated_folder(name)?;
+        if ledgers.iter().any(|known| known.folder == folder) {
+            return Err(RigError::SameSimulated(name.to_owned()));
+        }
+        ledgers.push(LedgerLocation::here(side, folder));
     }
     let locks = if purpose.only_looks() { Vec::new() } else { lock_all(&ledgers, opening)? };
     for LedgerLocation { side, folder, .. } in &ledgers {

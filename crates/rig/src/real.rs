@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use powerband_host::{
-    AccessMachine, FileLedger, HostMachine, HostWorld, LinkOptions, LocalMachine, Lock, RecordedMachine, RemoteMachine,
-    ShellMachine, Ssh, write_remote_note,
+    AccessMachine, Copied, FileLedger, HostMachine, HostWorld, LinkOptions, LocalMachine, Lock, RecordedMachine,
+    RemoteMachine, ShellAgent, ShellMachine, Ssh, write_remote_note,
 };
 use powerband_machine::Look as _;
 use powerband_machine::wire::Purpose;
@@ -15,12 +15,15 @@ use crate::machine_name::split_line;
 use crate::rig::{lock_all, state_folder};
 use crate::{LedgerLocation, MachineName, Names, Notes, Opening, RemoteLedger, Rig, RigError, access, leftovers};
 
+/// When how far a copy is is noted for the first time, and then how often, ns.
+const FIRST_NOTE_NS: u64 = 3_000_000_000;
+const NOTES_NS: u64 = 30_000_000_000;
+
 /// Opens a rig none of whose machines is simulated.
 pub(crate) fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -> Result<Rig, RigError> {
     let unknown = |name: &str| RigError::UnknownMachine(name.to_owned());
     let near = MachineName::of(&names.near).ok_or_else(|| unknown(&names.near))?;
     let far = names.far.as_deref().map(|far| MachineName::of(far).ok_or_else(|| unknown(far))).transpose()?;
-    let purpose = opening.purpose;
     let mut members = Members {
         opening,
         link: names.link,
@@ -29,9 +32,13 @@ pub(crate) fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) 
         here: Vec::new(),
         noted: Vec::new(),
     };
-    let mut near = members.machine(Side::Near, &names.near, &near)?;
+    if !names.nodes.is_empty() {
+        let world = list(&mut members, names, notes)?;
+        return opened(world, members, notes);
+    }
+    let mut near = members.machine(Side::Near, &names.near, &near, notes)?;
     let mut far = match names.far.as_deref().zip(far.as_ref()) {
-        Some((name, place)) => Some(members.machine(Side::Far, name, place)?),
+        Some((name, place)) => Some(members.machine(Side::Far, name, place, notes)?),
         None => None,
     };
     introduce(&mut near, far.as_mut());
@@ -39,7 +46,27 @@ pub(crate) fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) 
     if let Some(far) = far {
         world = world.with_far(far.into_machine());
     }
-    if matches!(purpose, Purpose::Turn | Purpose::Measure) {
+    opened(world, members, notes)
+}
+
+/// The machines of a list, in their order.
+fn list(members: &mut Members<'_>, names: &Names, notes: &mut dyn Notes) -> Result<HostWorld, RigError> {
+    let mut machines = Vec::new();
+    for (name, machine) in &names.nodes {
+        let place = MachineName::of(machine).ok_or_else(|| RigError::UnknownMachine(machine.clone()))?;
+        let mut member = members.machine(Side::Node(*name), machine, &place, notes)?;
+        // What runs on one of them alone reaches itself.
+        introduce(&mut member, None);
+        machines.push((*name, member.into_machine()));
+    }
+    let mut machines = machines.into_iter();
+    let first = machines.next().ok_or(RigError::Gone)?;
+    HostWorld::of_nodes(first, machines.collect()).map_err(RigError::World)
+}
+
+/// The rig, after what an interrupted owner left on it is restored.
+fn opened(mut world: HostWorld, members: Members<'_>, notes: &mut dyn Notes) -> Result<Rig, RigError> {
+    if matches!(members.opening.purpose, Purpose::Turn | Purpose::Measure) {
         leftovers::clear(&mut world, &members.here, notes)?;
     }
     Ok(Rig { world: Box::new(world), ledgers: members.ledgers, locks: members.locks, noted: members.noted })
@@ -68,16 +95,28 @@ enum Member {
 }
 
 impl Members<'_> {
-    fn machine(&mut self, side: Side, name: &str, place: &MachineName<'_>) -> Result<Member, RigError> {
+    fn machine(
+        &mut self,
+        side: Side,
+        name: &str,
+        place: &MachineName<'_>,
+        notes: &mut dyn Notes,
+    ) -> Result<Member, RigError> {
         let (remote, address) = match *place {
             MachineName::Local => return self.local(side),
             MachineName::Simulated(_) => return Err(RigError::UnknownMachine(name.to_owned())),
             MachineName::Table(_) => return Err(RigError::Table(name.to_owned())),
             MachineName::Shell { address, command } => return self.shell(side, name, address, command),
             MachineName::Recorded(folder) => return self.recorded(name, folder),
-            MachineName::Behind { address, command } => {
-                let words = split_line(command).map_err(RigError::Words)?;
-                (RemoteMachine::connect(name, &words, self.hello(), self.link.answer_ns), address)
+            MachineName::Behind { address, command, copied } => {
+                let (words, answer_ns) = (split_line(command).map_err(RigError::Words)?, self.link.answer_ns);
+                let remote = match copied {
+                    true => {
+                        ShellAgent { name, words: &words, answer_ns }.connect(self.hello(), &mut progress(name, notes))
+                    }
+                    false => RemoteMachine::connect(name, &words, self.hello(), answer_ns),
+                };
+                (remote, address)
             }
             MachineName::Ssh { host, .. } if host.contains(',') => return Err(several_hosts(name, host)),
             MachineName::Ssh { address, host } => {
@@ -236,6 +275,23 @@ fn introduce(near: &mut Member, far: Option<&mut Member>) {
     }
     if let Some(found) = far.address().or_else(|| way(near)) {
         far.set_address(found);
+    }
+}
+
+/// Notes how far the copy of an agent is, where that takes long: a serial line takes minutes.
+fn progress(machine: &str, notes: &mut dyn Notes) -> impl FnMut(Copied) {
+    let mut next_ns = FIRST_NOTE_NS;
+    move |Copied { sent, all, took_ns }| {
+        if took_ns < next_ns || sent == all {
+            return;
+        }
+        next_ns = took_ns + NOTES_NS;
+        let left_s = took_ns as f64 / 1e9 * (all - sent) as f64 / sent as f64;
+        let left = powerband_record::format_duration((left_s.ceil() * 1e9) as u64);
+        let percent = 100 * sent / all;
+        notes.note(
+            format!("copying the agent to {machine}: {percent} % of {} KB, about {left} left", all / 1000).into(),
+        );
     }
 }
 

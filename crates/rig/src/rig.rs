@@ -131,9 +131,7 @@ pub fn ledger_locations(names: &Names) -> Vec<LedgerLocation> {
         None if name == "local" => powerband_host::state_folder(),
         None => None,
     };
-    let near = folder(&names.near).map(|folder| LedgerLocation::here(Side::Near, folder));
-    let far = names.far.as_deref().and_then(folder).map(|folder| LedgerLocation::here(Side::Far, folder));
-    near.into_iter().chain(far).collect()
+    names.sides().filter_map(|(side, name)| Some(LedgerLocation::here(side, folder(name)?))).collect()
 }
 
 /// Where the lock of the owner that changes the near machine from here is kept: next to its ledger, where that is here.

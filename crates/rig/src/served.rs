@@ -1,6 +1,8 @@
 //! This machine in the service of another powerband: opened as every owner opens it, restored when the other end is gone.
+use std::path::PathBuf;
+
 use powerband_host::{
-    AccessMachine, Agent, Carried, HostMachine, HostWorld, Lock, Opened, Parting, agent_folder, holder,
+    AccessMachine, Agent, Carried, HostMachine, HostWorld, Lock, Opened, Parting, agent_folder, folder_there, holder,
     remove_unused_folder,
 };
 use powerband_knob::restore;
@@ -28,7 +30,7 @@ pub enum Service {
 pub fn serve(carried: Option<Carried>, notes: &mut dyn Notes) -> Result<Service, RigError> {
     let settled = carried.map_or(Ok(()), Carried::settle);
     let agent = Agent::at_stdio()?;
-    match settled.map_err(RigError::from).and_then(|()| Served::open(agent.hello(), notes)) {
+    match settled.map_err(RigError::from).and_then(|()| Served::open(agent.hello(), carried, notes)) {
         Ok(served) => served.serve(agent).map(Service::Done),
         Err(error) => {
             let class = error.class();
@@ -44,6 +46,8 @@ struct Served {
     lock: Option<Lock>,
     opened: Opened,
     changes: bool,
+    /// What is made below this folder goes again, unless something is kept there: this program leaves nothing.
+    made_below: Option<PathBuf>,
 }
 
 impl Served {
@@ -51,10 +55,11 @@ impl Served {
     ///
     /// # Errors
     /// [`RigError`], as for any owner.
-    fn open(hello: &Hello, notes: &mut dyn Notes) -> Result<Served, RigError> {
+    fn open(hello: &Hello, carried: Option<Carried>, notes: &mut dyn Notes) -> Result<Served, RigError> {
         let looks = hello.purpose.only_looks();
         let folder = agent_folder(hello.owner.as_ref());
         let folder = if looks { folder.unwrap_or_default() } else { folder.ok_or(RigError::NoPlace)? };
+        let made_below = if carried == Some(Carried::Once) { folder_there(&folder) } else { None };
         let lock = if looks { None } else { Some(lock(&folder, &format!("{} for another machine", hello.doing))?) };
         let held = if looks { holder(&folder).map(|holder| holder.to_string()) } else { None };
         let machine: HostMachine = match powerband_host::service_socket().filter(|_| !looks) {
@@ -69,7 +74,7 @@ impl Served {
             leftovers::clear(&mut world, &[LedgerLocation::here(Side::Near, folder.clone())], notes)?;
         }
         let opened = Opened { world, folder: folder.display().to_string(), held };
-        Ok(Served { lock, opened, changes: !looks })
+        Ok(Served { lock, opened, changes: !looks, made_below })
     }
 
     /// Does what the owner asks until it is gone, and restores what it then still holds. The machine and its guardian go before the
@@ -78,7 +83,7 @@ impl Served {
     /// # Errors
     /// [`RigError::LeftByOwner`] when something could not be restored.
     fn serve(self, agent: Agent) -> Result<Parting, RigError> {
-        let Served { lock, mut opened, changes } = self;
+        let Served { lock, mut opened, changes, made_below } = self;
         let parting = agent.serve(&mut opened, env!("CARGO_PKG_VERSION"));
         opened.world.end_loads();
         if changes {
@@ -86,7 +91,7 @@ impl Served {
         }
         drop(opened);
         if let Some(lock) = lock {
-            remove_unused_folder(lock);
+            remove_unused_folder(lock, made_below.as_deref());
         }
         Ok(parting)
     }

@@ -2,9 +2,9 @@
 use std::path::Path;
 
 use powerband_experiment::Resolved;
-use powerband_load::Rig as Ends;
+use powerband_load::RigEnds as Ends;
 use powerband_machine::User;
-use powerband_record::{CommandKnob, Side, Work};
+use powerband_record::{CommandKnob, InOrder, Side, Work};
 use powerband_report::words::quoted;
 use powerband_rig::Names;
 use schemars::JsonSchema;
@@ -51,13 +51,22 @@ fn command(work: &Work) -> Option<String> {
 }
 
 /// The machines a knob is set on; the near one where no setting names it.
-fn sides_of(resolved: &Resolved, name: &str) -> Vec<Side> {
+fn sides_of(resolved: &Resolved, names: &Names, name: &str) -> Vec<Side> {
     let all = resolved.settings.iter().flat_map(|setting| &setting.assignments);
     let mut sides: Vec<Side> =
-        all.filter(|it| it.knob.name == name).flat_map(|it| it.knob.side.each().iter().copied()).collect();
+        all.filter(|it| it.knob.name == name).flat_map(|it| covered(it.knob.side, names)).collect();
     sides.sort_unstable();
     sides.dedup();
     if sides.is_empty() { vec![Side::Near] } else { sides }
+}
+
+/// The machines that a knob of this side is set on.
+fn covered(side: Side, names: &Names) -> Vec<Side> {
+    match side {
+        Side::Both => vec![Side::Near, Side::Far],
+        Side::All => names.sides().map(|(side, _)| side).collect(),
+        one => vec![one],
+    }
 }
 
 /// The commands of a knob, by what they do.
@@ -83,9 +92,9 @@ impl Listed {
             listed.push(Listed::new(&there(side).unwrap_or_else(|| runs.clone()), what, words));
         }
         for (name, knob) in &resolved.started.knobs {
-            let sides = sides_of(resolved, name);
+            let sides = sides_of(resolved, names, name);
             for (side, (action, line)) in sides.iter().flat_map(|&side| lines(knob).map(move |line| (side, line))) {
-                let at = if side == Side::Far { "far knob" } else { "knob" };
+                let at = if side == Side::Near { "knob".to_owned() } else { format!("{side} knob") };
                 let runs = there(side).unwrap_or_else(|| if knob.as_root { us.clone() } else { caller.clone() });
                 let row = Listed::new(&runs, &format!("{at} {name}: {action}"), line.to_owned());
                 listed.push(Listed { as_root: knob.as_root, ..row });
@@ -95,7 +104,7 @@ impl Listed {
             let runs = there(Side::Near).unwrap_or_else(|| if meter.as_root { us.clone() } else { caller.clone() });
             listed.push(Listed { as_root: meter.as_root, ..Listed::new(&runs, "meter", meter.command.clone()) });
         }
-        listed.sort_by_key(|row| (!row.as_root, row.user != "root"));
+        listed.order_by_key(|row| (!row.as_root, row.user != "root"));
         listed
     }
 

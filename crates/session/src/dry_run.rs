@@ -1,8 +1,10 @@
 //! What an experiment would set and measure, and for how long: checked before anything is set, and all that a dry run shows.
+use std::collections::BTreeMap;
+
 use powerband_experiment::{Resolved, cover, meters_read};
 use powerband_knob::{StepLine, for_side, plan};
 use powerband_machine::World;
-use powerband_meter::{Courses, MeterInstance};
+use powerband_meter::{MeterInstance, OpenCourses};
 use powerband_record::{BaselineValue, Recording, SearchPlan, Side, Started};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,9 +21,21 @@ pub struct Steps {
     /// On the far machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub far: Vec<StepLine>,
+    /// On the machines of a list, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub nodes: BTreeMap<String, Vec<StepLine>>,
     /// What a person should know of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl Steps {
+    /// Each with what is written in front of its knob.
+    pub fn lines(&self) -> impl Iterator<Item = (String, &StepLine)> {
+        let ends = [("", &self.near), ("far/", &self.far)].into_iter().map(|(side, lines)| (side.to_owned(), lines));
+        let nodes = self.nodes.iter().map(|(name, lines)| (format!("{name}/"), lines));
+        ends.chain(nodes).flat_map(|(side, lines)| lines.iter().map(move |line| (side.clone(), line)))
+    }
 }
 
 /// Plans every setting on its machines without writing: a knob that is not there or a value that makes no sense ends
@@ -34,8 +48,17 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
         None => (0..resolved.settings.len()).collect::<Vec<_>>(),
     };
     for setting in places.into_iter().filter_map(|place| resolved.settings.get(place)) {
-        let mut steps = Steps { label: setting.label(), near: Vec::new(), far: Vec::new(), notes: Vec::new() };
-        for side in [Side::Near, Side::Far] {
+        let mut steps = Steps {
+            label: setting.label(),
+            near: Vec::new(),
+            far: Vec::new(),
+            nodes: BTreeMap::new(),
+            notes: Vec::new(),
+        };
+        let machines = world.sides();
+        let is_list = machines.iter().any(|side| matches!(side, Side::Node(_)));
+        // A far machine that is not there is an error, not nothing to do.
+        for side in if is_list { machines } else { vec![Side::Near, Side::Far] } {
             let part = for_side(setting, side);
             if part.assignments.is_empty() {
                 continue;
@@ -43,8 +66,12 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
             let Some(machine) = world.machine(side) else {
                 return Err(SessionError::NoPeer(setting.label()));
             };
-            let planned = plan(&part, machine, &resolved.narrow)?;
-            *(if side == Side::Near { &mut steps.near } else { &mut steps.far }) = planned.lines;
+            let planned = plan(&part, machine, &resolved.narrow).map_err(|error| error.on(side))?;
+            match side {
+                Side::Near => steps.near = planned.lines,
+                Side::Node(_) => drop(steps.nodes.insert(side.to_string(), planned.lines)),
+                _ => steps.far = planned.lines,
+            }
             steps.notes.extend(planned.notes);
         }
         all.push(steps);
@@ -55,10 +82,7 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
 /// What the knobs of all settings read before anything is changed, those that could be read, each once.
 pub(crate) fn baseline(steps: &[Steps]) -> Vec<BaselineValue> {
     let mut all: Vec<(String, Vec<&str>, Vec<&str>)> = Vec::new();
-    for (side, line) in steps
-        .iter()
-        .flat_map(|steps| steps.near.iter().map(|line| ("", line)).chain(steps.far.iter().map(|line| ("far/", line))))
-    {
+    for (side, line) in steps.iter().flat_map(Steps::lines) {
         // What a kernel says in angle brackets is that there is no value: `<unsupported>`.
         let Some(from) = line.from.as_ref().filter(|from| !from.starts_with('<')) else { continue };
         let knob = format!("{side}{}", line.knob);
@@ -92,7 +116,7 @@ pub struct Found {
 fn meters(world: &mut dyn World, resolved: &Resolved) -> Vec<Found> {
     let mut all = Vec::new();
     let read = meters_read(world, &resolved.started.meters).unwrap_or_default();
-    for side in [Side::Near, Side::Far] {
+    for side in world.sides() {
         let found = world.machine(side).map(|machine| powerband_meter::find_all(machine).meters).unwrap_or_default();
         let first = read.get(&side);
         let others = found.into_iter().filter(|meter| first.is_none_or(|first| first.source != meter.source));
@@ -106,7 +130,7 @@ fn recorded(world: &mut dyn World, resolved: &Resolved) -> Vec<Recording> {
     let mut all = resolved.started.record.clone();
     for recording in &mut all {
         let Some(machine) = world.machine(recording.side) else { continue };
-        let open = Courses::open(machine, std::slice::from_ref(recording), resolved.narrow.cpus.as_ref());
+        let open = OpenCourses::open(machine, std::slice::from_ref(recording), resolved.narrow.cpus.as_ref());
         if let Ok(open) = open {
             recording.cpus = Some(open.cpus());
             open.close(machine);

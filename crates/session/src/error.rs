@@ -131,7 +131,7 @@ pub enum SessionError {
         /// Which experiment.
         id: i64,
         /// Its machines.
-        names: Option<Names>,
+        names: Option<Box<Names>>,
         /// What ended the experiment besides.
         also: Option<Box<SessionError>>,
     },
@@ -236,7 +236,10 @@ impl SessionError {
             SessionError::NotSimulated => Hint::RunPlan,
             SessionError::OtherPlan { id, path, .. } => Hint::AsBegun { id: *id, plan: path.clone() },
             SessionError::Fatal { fatal, id } => match **fatal {
-                Fatal::CannotRestore { .. } | Fatal::Meter { .. } | Fatal::NoMeter { .. } => return None,
+                Fatal::CannotRestore { .. }
+                | Fatal::Meter { .. }
+                | Fatal::NoMeter { .. }
+                | Fatal::NothingToCompare { .. } => return None,
                 _ => Hint::Resume(*id),
             },
             SessionError::StoreDisplaced { saved, id, .. } => {
@@ -249,7 +252,7 @@ impl SessionError {
 
 fn class_of_fatal(fatal: &Fatal) -> ErrorClass {
     match fatal {
-        Fatal::NoMeter { .. } => ErrorClass::Unsupported,
+        Fatal::NoMeter { .. } | Fatal::NothingToCompare { .. } => ErrorClass::Unsupported,
         Fatal::StoppedComputing => ErrorClass::Stopped,
         Fatal::CannotRestore { .. } => ErrorClass::RestoreIncomplete,
         _ => ErrorClass::Aborted,
@@ -276,6 +279,7 @@ fn is_a_wrong_word(error: &KnobError) -> bool {
         KnobError::Unreadable { errno, .. } => {
             matches!(*errno, Errno::EISDIR | Errno::ENOTDIR | Errno::EILSEQ | Errno::EFBIG)
         }
+        KnobError::On { error, .. } => is_a_wrong_word(error),
         _ => false,
     }
 }

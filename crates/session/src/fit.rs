@@ -1,5 +1,5 @@
 //! Whether a load fits the rig: what a machine has no program, no model or no address for is refused before anything is set.
-use powerband_load::{Load, Rig as Ends};
+use powerband_load::{Load, Mpirun, RigEnds as Ends};
 use powerband_machine::World;
 use powerband_record::{Side, Work};
 use powerband_rig::{MachineName, Names, profile};
@@ -8,13 +8,14 @@ use crate::SessionError;
 
 /// What built-in work does needs our own program where it runs.
 pub(crate) fn check_shells(load: &Load, world: &mut dyn World) -> Result<(), SessionError> {
-    let parts = load.parts(&Ends { near: String::new(), far: world.machine(Side::Far).map(|_| String::new()) });
+    let ends = Ends { near: String::new(), far: world.machine(Side::Far).map(|_| String::new()) };
+    let parts = load.parts_on(&ends, &world.sides());
     for part in parts.iter().filter(|part| !matches!(part.work, Work::Command { .. } | Work::Idle { .. })) {
         let Some(name) = world.machine(part.side).map(|machine| machine.identity().name.clone()) else { continue };
         if matches!(MachineName::of(&name), Some(MachineName::Shell { .. })) {
             let sentence = format!(
-                "the load '{}' needs powerband on {name}, where there is only a shell; name that machine ssh:HOST or \
-                 cmd:COMMAND, or take a command as load",
+                "the load '{}' needs powerband on {name}, where there is only a shell; name that machine ssh:HOST, \
+                 cmd:COMMAND or sh+agent:COMMAND, or take a command as load",
                 load.describe()
             );
             return Err(SessionError::Unsupported(sentence));
@@ -25,18 +26,34 @@ pub(crate) fn check_shells(load: &Load, world: &mut dyn World) -> Result<(), Ses
 
 /// A simulated machine runs only what it has a model for.
 pub(crate) fn check_models(names: &Names, load: &Load) -> Result<(), SessionError> {
-    if !names.simulated() {
-        return Ok(());
-    }
     let far = names.far().and_then(simulated);
-    let parts = load.parts(&Ends { near: String::new(), far: far.map(|_| String::new()) });
+    let machines: Vec<Side> = names.sides().map(|(side, _)| side).collect();
+    if matches!(machines.first(), Some(Side::Node(_))) {
+        check_list(load)?;
+    }
+    let parts = load.parts_on(&Ends { near: String::new(), far: far.map(|_| String::new()) }, &machines);
     for part in parts {
-        let name = if part.side == Side::Far { far } else { simulated(names.near()) };
+        let name = names.of(part.side).and_then(simulated);
         let Some(name) = name else { continue };
         let modelled = profile(name)?.models(&part.work);
         modelled.map_err(|error| SessionError::Unsupported(error.to_string()))?;
     }
     Ok(())
+}
+
+/// What a list of machines cannot run: the ends of a link, and ranks of which nobody knows how many there are.
+fn check_list(load: &Load) -> Result<(), SessionError> {
+    let refused = |why: &str| Err(SessionError::Usage(format!("the load '{}' {why}", load.describe())));
+    match load {
+        Load::Primes(primes) if primes.ranks.is_none() => {
+            refused("is shared by all machines; say by how many ranks, e.g. ranks = 18")
+        }
+        Load::Primes(primes) if primes.mpirun == Mpirun::Always => refused(
+            "cannot be started by mpirun on each machine of a list; write mpirun = \"never\", or run mpirun as a command",
+        ),
+        Load::Stream(_) | Load::Ping(_) => refused("needs two ends of a link; name them with --machine and --far"),
+        _ => Ok(()),
+    }
 }
 
 /// A load with two ends needs to know where they are.

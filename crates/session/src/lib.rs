@@ -1,7 +1,7 @@
 //! A session: an experiment from its words to its result.
 //!
 //! [`prepare`] makes a plan an [`Experiment`] on an open rig or a table, and changes nothing but to restore; what it would do is a
-//! [`dry_run`]. [`Experiment::run`] measures into the store, and [`Ended::settle`] says what it came to. [`rerun`] is an experiment of a page,
+//! [`dry_run`]. [`Experiment::run`] measures into the store, and [`EndedExperiment::settle`] says what it came to. [`rerun`] is an experiment of a page,
 //! [`resume`] one that was interrupted, [`replicate`] the published ones on simulated machines. Nothing here prints or knows an
 //! option's name: notes and progress go to [`Notes`](powerband_rig::Notes) and [`Progress`].
 mod caller;
@@ -33,9 +33,9 @@ pub use commands::{Listed, start_nothing};
 pub use error::{SessionError, class_of_knob, class_of_resolve};
 pub use header::without_passwords;
 pub use measure::{Experiment, OnRig, prepare};
-pub use options::Options;
+pub use options::{Options, names_written};
 pub use pace::{Decided, PaceEnd, PaceListener, Pacing, Wished};
-pub use result::{Ended, Settled};
+pub use result::{EndedExperiment, Settled};
 pub use resume::{Begun, BegunPlan, Resumed, is_gone, resume};
 pub use selection::{declared_knobs, selection};
 pub use store_journal::Progress;

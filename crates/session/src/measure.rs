@@ -6,14 +6,14 @@ use powerband_machine::{User, World};
 use powerband_record::{FleetTask, Hint, MAX_CALIBRATED_MARGIN, format_duration, is_loss};
 use powerband_report::words::percent;
 use powerband_rig::{Note, Notes, Rig, check_lost};
-use powerband_store::{Noise, Store};
+use powerband_store::{CalibratedNoise, Store};
 
 use crate::dry_run::{self, Planned, Steps};
 use crate::options::named;
 use crate::store_journal::StoreJournal;
 use crate::{
-    Ended, Listed, OnTable, Options, Progress, SessionError, caller, fit, header, meter_lag, mpirun, node_facts,
-    selection,
+    EndedExperiment, Listed, OnTable, Options, Progress, SessionError, caller, fit, header, meter_lag, mpirun,
+    node_facts, selection,
 };
 use crate::{store, table_run};
 
@@ -47,7 +47,7 @@ pub struct OnRig {
 /// [`SessionError`]: a plan that does not fit its machines, or machines or a store that cannot be used.
 pub fn prepare(mut plan: Plan, options: &Options, notes: &mut dyn Notes) -> Result<Experiment, SessionError> {
     plan.knobs.extend(selection::declared_knobs(options.declared.as_deref())?);
-    let names = options.names(&plan);
+    let names = options.names(&plan)?;
     let given = options.given_seed(&plan, &names)?;
     plan.seed = Some(given.map_or_else(drawn_seed, Ok)?);
     if names.table().is_some() {
@@ -115,20 +115,16 @@ impl OnRig {
     ///
     /// # Errors
     /// When the store cannot take it, or this was a dry run.
-    pub fn run(self, command_line: &[String], progress: &mut dyn Progress) -> Result<Ended, SessionError> {
+    pub fn run(self, command_line: &[String], progress: &mut dyn Progress) -> Result<EndedExperiment, SessionError> {
         let OnRig { resolved, mut rig, user, store, fleet, .. } = self;
         let mut store = store.ok_or_else(|| SessionError::Failed("a dry run measures nothing".into()))?;
         let header = header::header(command_line, fleet);
-        let id = store.begin(&header)?;
-        progress.header(&header);
-        progress.begins();
-        let mut journal = StoreJournal { store: &mut store, id, progress };
-        let mut bench =
-            WorldBench::new(rig.world(), &resolved).with_user(user).lending(powerband_host::lent_environment());
-        let finding = run(&resolved.started, &mut bench, &mut journal);
-        journal.progress.ended();
+        let (id, finding) = StoreJournal::begin(&mut store, &header, progress, |journal| {
+            let bench = WorldBench::new(rig.world(), &resolved).with_user(user);
+            run(&resolved.started, &mut bench.lending(powerband_host::lent_environment()), journal)
+        })?;
         let in_place = rig.close();
-        Ok(Ended { store, id, finding, in_place })
+        Ok(EndedExperiment { store, id, finding, in_place })
     }
 }
 
@@ -155,12 +151,13 @@ fn margin_by_calibration(
         resolved.started.search = Some(search);
         return Ok(());
     }
-    let mut best: Option<(Noise, String)> = None;
+    let mut best: Option<(CalibratedNoise, String)> = None;
     // Losses have a margin of their own.
     for metric in resolved.started.metrics.iter().filter(|metric| metric.judged && !is_loss(&metric.name)) {
         let noise = store.noise(&host, &resolved.started, metric)?;
-        let larger =
-            |noise: &Noise| best.as_ref().is_none_or(|(before, _)| noise.default_margin > before.default_margin);
+        let larger = |noise: &CalibratedNoise| {
+            best.as_ref().is_none_or(|(before, _)| noise.default_margin > before.default_margin)
+        };
         if let Some(noise) = noise.filter(larger) {
             best = Some((noise, metric.name.clone()));
         }

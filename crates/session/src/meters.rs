@@ -244,19 +244,19 @@ fn told(heard: &Heard) -> String {
 
 #[cfg(test)]
 mod tests {
-    use powerband_meter::{Absent, Scope, Wrap, sum};
+    use powerband_meter::{Absent, PowerScope, Wrap, sum};
 
     use super::*;
 
     #[test]
     fn meters_tell_what_they_cover_and_share_and_how_they_are_read() {
         let kind = Kind::Counter { wrap: Some(Wrap { at_uj: 262_143_328_850, at_most_w: 2000 }) };
-        let zone = |scope: Scope, name: &str| {
+        let zone = |scope: PowerScope, name: &str| {
             let meter = MeterInstance::new("powercap", name.into(), format!("/{name}"), kind);
             MeterInstance { scope, updates_ns: Some(1_000_000), ..meter }
         };
-        let [zero, one] = ["0", "1"].map(|n| zone(Scope::Package(n.into()), &format!("package-{n}")));
-        let meters = vec![sum(&[&zero, &one]).unwrap(), zero, one, zone(Scope::Platform, "psys")];
+        let [zero, one] = ["0", "1"].map(|n| zone(PowerScope::Package(n.into()), &format!("package-{n}")));
+        let meters = vec![sum(&[&zero, &one]).unwrap(), zero, one, zone(PowerScope::Platform, "psys")];
         let absent = Absent { lines: vec!["a line".into()], ..Absent::new("hwmon", "not for you".into()) };
         let heard = Heard {
             boundary: meters[0].boundary.clone(),

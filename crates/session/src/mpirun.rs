@@ -23,6 +23,10 @@ pub(crate) fn settle(
     if primes.mpirun == Mpirun::Never {
         return Ok(());
     }
+    if matches!(world.sides().first(), Some(Side::Node(_))) {
+        primes.mpirun = Mpirun::Never;
+        return Ok(());
+    }
     let name = world.machine(Side::Near).map(|machine| machine.identity().name.clone()).unwrap_or_default();
     match (version(world, user)?, primes.mpirun) {
         (Found::Modelled, _) => {}

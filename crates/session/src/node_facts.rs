@@ -3,7 +3,7 @@ use powerband_machine::{Look, World};
 use powerband_record::{FleetTask, Side};
 
 /// The most memory controllers and modules that are looked at.
-const MOST: usize = 64;
+const MAX: usize = 64;
 
 /// The task with what is known of its node. What cannot be read is left out.
 pub(crate) fn with_facts(mut task: FleetTask, world: &mut dyn World) -> FleetTask {
@@ -41,17 +41,17 @@ fn modules(machine: &mut dyn Look) -> Option<String> {
         .into_iter()
         .map(|entry| entry.name)
         .filter(|name| name.starts_with("mc"))
-        .take(MOST)
+        .take(MAX)
     {
         let folder = format!("{CONTROLLERS}/{controller}");
         let modules = machine.list(&folder).unwrap_or_default().into_iter().map(|entry| entry.name);
-        for module in modules.filter(|name| name.starts_with("dimm") || name.starts_with("rank")).take(MOST) {
+        for module in modules.filter(|name| name.starts_with("dimm") || name.starts_with("rank")).take(MAX) {
             let size = machine.read(&format!("{folder}/{module}/size")).unwrap_or_default().trim().to_owned();
             if !size.is_empty() && size != "0" {
                 *sizes.entry(size).or_default() += 1;
             }
         }
     }
-    let told: Vec<String> = sizes.iter().map(|(size, count)| format!("{count} x {size} MB")).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let said: Vec<String> = sizes.iter().map(|(size, count)| format!("{count} x {size} MB")).collect();
+    (!said.is_empty()).then(|| said.join(", "))
 }

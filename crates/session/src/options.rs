@@ -14,6 +14,8 @@ pub struct Options {
     pub near: Option<String>,
     /// The far machine.
     pub far: Option<String>,
+    /// A list of machines instead.
+    pub machines: Vec<String>,
     /// How machines behind a connection are reached.
     pub link: LinkOptions,
     /// The only CPUs to use.
@@ -38,10 +40,17 @@ pub struct Options {
 
 impl Options {
     /// The machines of a plan; those given here win.
-    pub(crate) fn names(&self, plan: &Plan) -> Names {
+    ///
+    /// # Errors
+    /// [`RigError::List`], also where the plan names both a list and one machine.
+    pub(crate) fn names(&self, plan: &Plan) -> Result<Names, RigError> {
+        let machines = if self.machines.is_empty() { &plan.machines } else { &self.machines };
+        if !self.machines.is_empty() || (!machines.is_empty() && self.near.is_none() && self.far.is_none()) {
+            return Ok(Names::list(machines)?.linked(self.link));
+        }
         let near = self.near.clone().or_else(|| plan.machine.clone());
         let far = self.far.clone().or_else(|| plan.far.clone());
-        Names::new(near, far).linked(self.link)
+        Ok(Names::new(near, far).linked(self.link))
     }
 
     /// What others find in the locks.
@@ -66,12 +75,17 @@ impl Options {
 }
 
 /// The machines as a plan alone has them.
-pub(crate) fn names_written(plan: &Plan) -> Names {
+#[must_use]
+pub fn names_written(plan: &Plan) -> Names {
+    if let Ok(list) = Names::list(&plan.machines) {
+        return list;
+    }
     Names::new(plan.machine.clone(), plan.far.clone())
 }
 
 /// The plan with the machines as they are named in the end, so that the journal says how to find them again.
 pub(crate) fn named(mut plan: Plan, names: Names) -> Plan {
+    plan.machines = names.listed();
     let (near, far) = names.written(plan.seed.is_some());
     (plan.machine, plan.far) = (Some(near), far);
     plan

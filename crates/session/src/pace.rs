@@ -1,7 +1,7 @@
 //! Pacing: the daemon cpuspeed as a governor in user space. It decides as the simulated one does, by the same functions.
 mod stat;
 
-use powerband_cpuspeed::{Decision, Group, Options, Pin, Sums, Walker, Wish, discover_listed, within};
+use powerband_cpuspeed::{DaemonOptions, Decision, Group, Pin, Sums, Walker, Wish, discover_listed, within};
 use powerband_knob::{Applied, KnobError, Policy, Selection, apply, policies, restore};
 use powerband_machine::{
     Acted, Action, Change, EntryId, Handle, Hold, Look, Machine, StopSignal, UserSignal, Wake, World,
@@ -122,7 +122,7 @@ impl Pacing {
     /// # Errors
     /// [`SessionError`]: options that leave no frequency, a machine that has no such governor or refuses it. Then nothing is
     /// left changed, except as [`KnobError::CannotRestore`] says.
-    pub fn begin(world: &mut dyn World, options: &Options, narrow: &Selection) -> Result<Pacing, SessionError> {
+    pub fn begin(world: &mut dyn World, options: &DaemonOptions, narrow: &Selection) -> Result<Pacing, SessionError> {
         options.check().map_err(|error| SessionError::Usage(error.to_string()))?;
         let machine = world.machine(Side::Near).ok_or(powerband_rig::RigError::Gone)?;
         let mut notes = Vec::new();
@@ -281,7 +281,7 @@ impl Process {
 }
 
 /// The frequencies a policy goes through, fastest first: those between its limits and between the two speeds of the options.
-fn steps_khz(machine: &mut dyn Look, policy: &Policy, options: &Options) -> Result<Vec<u32>, SessionError> {
+fn steps_khz(machine: &mut dyn Look, policy: &Policy, options: &DaemonOptions) -> Result<Vec<u32>, SessionError> {
     let mut limit = |file: &str| {
         let path = policy.file(file);
         let text = machine.read(&path).map_err(|errno| (path.clone(), errno));

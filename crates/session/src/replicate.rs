@@ -75,7 +75,7 @@ pub fn again(
     Ok(Replication::of(article.name, &published, &evidence))
 }
 
-/// Runs plans beside each other, as many at once as there are CPUs: each has machines of its own.
+/// Runs plans next to each other, as many at once as there are CPUs: each has machines of its own.
 fn side_by_side(
     plans: &[String],
     blocks: Option<u32>,
@@ -122,7 +122,7 @@ fn observed(
     let mut plan = Plan::parse(name, text).map_err(|error| broken(&error))?;
     plan.seed = options.seed.or(plan.seed);
     plan.blocks = [plan.blocks, blocks].into_iter().flatten().min();
-    let names = options.names(&plan);
+    let names = options.names(&plan)?;
     if !names.simulated() {
         return Err(SessionError::NotSimulated);
     }

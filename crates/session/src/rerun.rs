@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use powerband_experiment::{Resolved, check_rig, rebuild};
 use powerband_machine::User;
 use powerband_record::Started;
-use powerband_report::page::Data;
+use powerband_report::page::PageOrigin;
 use powerband_rig::{MAX_MEASURED_BYTES, Names, Notes, read_bytes};
 
 use crate::measure::{Experiment, OnRig};
@@ -34,13 +34,12 @@ pub fn read(
     let bytes = read_bytes(page, "the page", MAX_MEASURED_BYTES)?;
     let refused = |error| refused(page, error);
     let usage = |why: String| refused(SessionError::Usage(why));
-    let data = Data::read(&String::from_utf8_lossy(&bytes)).map_err(|error| usage(error.to_string()))?;
-    let Some(started) = data.plan else { return Err(refused(SessionError::NoPage)) };
+    let origin = PageOrigin::read(&String::from_utf8_lossy(&bytes)).map_err(|error| usage(error.to_string()))?;
+    let Some(started) = origin.plan else { return Err(refused(SessionError::NoPage)) };
     let names = Names::begun(&started).linked(options.link);
     check(&names).map_err(&refused)?;
-    let then = data.report.and_then(|report| report.header).map(|header| header.host);
     let here = powerband_host::hostname();
-    if let Some(then) = then.filter(|then| *then != here && !names.simulated() && names.table().is_none()) {
+    if let Some(then) = origin.host.filter(|then| *then != here && !names.simulated() && names.table().is_none()) {
         notes.note(format!("the page was made on {then}, this is {here}").into());
     }
     let mut read = Page { path: page.to_owned(), names, started, on_rig: None };

@@ -8,7 +8,7 @@ use powerband_store::Store;
 use crate::{SessionError, header};
 
 /// An experiment whose loop has ended.
-pub struct Ended {
+pub struct EndedExperiment {
     /// Where it is kept.
     pub(crate) store: Store,
     /// Its number.
@@ -32,13 +32,13 @@ pub struct Settled {
     pub in_place: Result<(), RigError>,
 }
 
-impl Ended {
+impl EndedExperiment {
     /// Writes down what measuring cost and answers what the experiment came to. Notes say what is not delivered to a shared store.
     ///
     /// # Errors
     /// What ended it without a finding, or displaced its store.
     pub fn settle(self, notes: &mut dyn Notes) -> Result<Settled, SessionError> {
-        let Ended { mut store, id, finding, in_place } = self;
+        let EndedExperiment { mut store, id, finding, in_place } = self;
         if let Ok(Finding { reason: CloseReason::LoadFailed { why }, trials: 0, .. }) = &finding
             && is_restored(&store, id)?
             && store.withdraw(id)?
@@ -56,8 +56,12 @@ impl Ended {
             Err(fatal) => return Err(ended_by(fatal, &store, id)),
         };
         finished?;
-        let unrestored =
-            unrestored(&store, id).map(|(left, names)| SessionError::Unrestored { left, id, names, also: None });
+        let unrestored = unrestored(&store, id).map(|(left, names)| SessionError::Unrestored {
+            left,
+            id,
+            names: names.map(Box::new),
+            also: None,
+        });
         Ok(Settled { store, id, finding, unrestored, in_place })
     }
 }
@@ -70,7 +74,9 @@ fn ended_by(fatal: Fatal, store: &Store, id: i64) -> SessionError {
     };
     match unrestored(store, id).filter(|_| error.class() != ErrorClass::RestoreIncomplete) {
         None => error,
-        Some((left, names)) => SessionError::Unrestored { left, id, names, also: Some(Box::new(error)) },
+        Some((left, names)) => {
+            SessionError::Unrestored { left, id, names: names.map(Box::new), also: Some(Box::new(error)) }
+        }
     }
 }
 

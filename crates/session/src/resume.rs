@@ -13,7 +13,7 @@ use powerband_store::Store;
 use crate::measure::CALIBRATED;
 use crate::options::{named, names_written};
 use crate::store_journal::StoreJournal;
-use crate::{Ended, Options, Progress, SessionError, caller, dry_run, mpirun, selection, table_run};
+use crate::{EndedExperiment, Options, Progress, SessionError, caller, dry_run, mpirun, selection, table_run};
 
 /// How an experiment was begun, as far as its command line still says.
 #[derive(Default)]
@@ -64,7 +64,7 @@ pub fn resume(
     options: &Options,
     notes: &mut dyn Notes,
     progress: &mut dyn Progress,
-) -> Result<Ended, SessionError> {
+) -> Result<EndedExperiment, SessionError> {
     let id = asked.id;
     let refused = |error| SessionError::Resume { id, error: Box::new(error) };
     let because = |why: String| refused(SessionError::Aborted(why));
@@ -88,7 +88,7 @@ pub fn resume(
         goes_on.rewind(&mut store)?;
         let mut bench = table_run::bench(&table, started).map_err(refused)?;
         let finding = goes_on.conduct(&mut store, started, Past::Computed, &mut bench, progress);
-        return Ok(Ended { store, id, finding, in_place: Ok(()) });
+        return Ok(EndedExperiment { store, id, finding, in_place: Ok(()) });
     }
     let resolved = rebuild(started).map_err(|error| because(error.to_string()))?;
     let home = enter(&seen, &names).map_err(because)?;
@@ -106,7 +106,7 @@ pub fn resume(
     let past = if names.simulated() { Past::Computed } else { Past::Recalled };
     let finding = goes_on.on_rig(&mut store, &resolved, past, (rig.world(), user), progress);
     let in_place = rig.close();
-    Ok(Ended { store, id, finding, in_place })
+    Ok(EndedExperiment { store, id, finding, in_place })
 }
 
 /// What goes on: what is kept of the experiment, and the block limits it was extended to.
@@ -225,7 +225,7 @@ fn check_plan(
     let plan = Plan::parse(&path, &text).map_err(|error| other(error.to_string()))?;
     let mut plan = (begun.overridden)(plan);
     plan.knobs.extend(selection::declared_knobs(begun.options.declared.as_deref())?);
-    let names = begun.options.names(&plan);
+    let names = begun.options.names(&plan)?;
     // A seed that nobody wrote down was drawn, and is the experiment's own.
     plan.seed = plan.seed.or(names.seed()?).or(Some(started.seed));
     let mut plan = named(plan, names);

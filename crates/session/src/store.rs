@@ -10,9 +10,20 @@ use crate::SessionError;
 /// The store that was named, or the one in the state folder.
 fn path_of(named: Option<&Path>) -> Result<PathBuf, SessionError> {
     match named {
+        // A slip in a scheme would be a folder, with a password in its name.
+        Some(path) if scheme(path).is_some() => Err(SessionError::Usage(format!(
+            "a store is an SQLite file or a PostgreSQL database, not {}://; write e.g. postgresql://user@host/database",
+            scheme(path).unwrap_or_default()
+        ))),
         Some(path) => Ok(path.to_owned()),
         None => Ok(powerband_rig::store_folder()?.join("powerband.sqlite")),
     }
+}
+
+/// The scheme of a name that looks like a URL.
+fn scheme(path: &Path) -> Option<&str> {
+    let (scheme, _) = path.to_str()?.split_once("://")?;
+    scheme.chars().all(|c| c.is_ascii_alphanumeric()).then_some(scheme)
 }
 
 /// The URL of a shared store, where one was named.

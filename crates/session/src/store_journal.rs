@@ -3,6 +3,8 @@ use powerband_experiment::{Journal, JournalError};
 use powerband_record::{Event, ExperimentHeader};
 use powerband_store::Store;
 
+use crate::SessionError;
+
 /// Shows how an experiment gets on.
 pub trait Progress {
     /// Hears the header that the experiment is stored with, before anything of it happens.
@@ -24,6 +26,27 @@ pub(crate) struct StoreJournal<'a> {
     pub(crate) store: &'a mut Store,
     pub(crate) id: i64,
     pub(crate) progress: &'a mut dyn Progress,
+}
+
+impl<'a> StoreJournal<'a> {
+    /// Begins an experiment in the store and answers its number, and what `run` came to, which fills its journal.
+    ///
+    /// # Errors
+    /// When the store cannot take it; then nothing is run.
+    pub(crate) fn begin<T>(
+        store: &'a mut Store,
+        header: &ExperimentHeader,
+        progress: &'a mut dyn Progress,
+        run: impl FnOnce(&mut Self) -> T,
+    ) -> Result<(i64, T), SessionError> {
+        let id = store.begin(header)?;
+        progress.header(header);
+        progress.begins();
+        let mut journal = StoreJournal { store, id, progress };
+        let found = run(&mut journal);
+        journal.progress.ended();
+        Ok((id, found))
+    }
 }
 
 impl Journal for StoreJournal<'_> {

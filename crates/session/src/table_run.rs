@@ -1,18 +1,18 @@
 //! Measuring on a machine that is a table: the same experiments, with trials drawn from rows. Nothing is locked or changed.
 use std::path::Path;
 
-use powerband_experiment::{Plan, Table, TableBench, resolve_table, run};
+use powerband_experiment::{Plan, TableBench, TableMachine, resolve_table, run};
 use powerband_record::{FleetTask, Started};
 use powerband_rig::{MAX_MEASURED_BYTES, MAX_WRITTEN_BYTES, Names, Notes, read_text};
 use powerband_store::Store;
 
 use crate::options::names_written;
 use crate::store_journal::StoreJournal;
-use crate::{Ended, Options, Progress, SessionError, header, store};
+use crate::{EndedExperiment, Options, Progress, SessionError, header, store};
 
 /// An experiment on a table.
 pub struct OnTable {
-    table: Table,
+    table: TableMachine,
     started: Started,
     /// None in a dry run.
     store: Option<Store>,
@@ -41,7 +41,7 @@ pub(crate) fn prepare(
 impl OnTable {
     /// The store is opened last: a table that answers nothing makes none.
     pub(crate) fn new(
-        table: Table,
+        table: TableMachine,
         started: Started,
         options: &Options,
         seed_drawn: bool,
@@ -67,23 +67,19 @@ impl OnTable {
     ///
     /// # Errors
     /// When the store cannot take it, or this was a dry run.
-    pub fn run(self, command_line: &[String], progress: &mut dyn Progress) -> Result<Ended, SessionError> {
+    pub fn run(self, command_line: &[String], progress: &mut dyn Progress) -> Result<EndedExperiment, SessionError> {
         let OnTable { table, started, store, fleet, .. } = self;
         let mut bench = bench(&table, &started)?;
         let mut store = store.ok_or_else(|| SessionError::Failed("a dry run measures nothing".into()))?;
         let header = header::header(command_line, fleet);
-        let id = store.begin(&header)?;
-        progress.header(&header);
-        progress.begins();
-        let mut journal = StoreJournal { store: &mut store, id, progress };
-        let finding = run(&started, &mut bench, &mut journal);
-        journal.progress.ended();
-        Ok(Ended { store, id, finding, in_place: Ok(()) })
+        let (id, finding) =
+            StoreJournal::begin(&mut store, &header, progress, |journal| run(&started, &mut bench, journal))?;
+        Ok(EndedExperiment { store, id, finding, in_place: Ok(()) })
     }
 }
 
 /// The table of an experiment that was begun, if it still is the same.
-pub(crate) fn same(names: &Names, started: &Started) -> Result<Table, SessionError> {
+pub(crate) fn same(names: &Names, started: &Started) -> Result<TableMachine, SessionError> {
     let table = read(names)?;
     if table.system() == started.system {
         return Ok(table);
@@ -93,17 +89,17 @@ pub(crate) fn same(names: &Names, started: &Started) -> Result<Table, SessionErr
 }
 
 /// The bench an experiment runs on.
-pub(crate) fn bench<'t>(table: &'t Table, started: &Started) -> Result<TableBench<'t>, SessionError> {
+pub(crate) fn bench<'t>(table: &'t TableMachine, started: &Started) -> Result<TableBench<'t>, SessionError> {
     TableBench::new(table, started).map_err(|error| SessionError::Usage(error.to_string()))
 }
 
 /// Reads the rows and their description next to them.
-fn read(names: &Names) -> Result<Table, SessionError> {
+fn read(names: &Names) -> Result<TableMachine, SessionError> {
     let file = names.table().unwrap_or_default();
     let described = Path::new(file).with_extension("toml");
     let described_name = described.display().to_string();
     let rows = read_text(Path::new(file), "the table", MAX_MEASURED_BYTES)?;
     let about = read_text(&described, "the description of the table's columns,", MAX_WRITTEN_BYTES)?;
-    Table::parse(&format!("table:{file}"), (file, &rows), (&described_name, &about))
+    TableMachine::parse(&format!("table:{file}"), (file, &rows), (&described_name, &about))
         .map_err(|error| SessionError::Usage(error.to_string()))
 }

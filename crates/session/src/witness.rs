@@ -73,7 +73,7 @@ pub fn hear(world: &mut dyn World, applied: &[(Side, Applied)]) -> Vec<(Side, St
     loop {
         match world.wait(Some(witnesses.until_ns())) {
             Wake::Deadline => return witnesses.tell(world),
-            // What was turned is turned; whoever is in a hurry does without.
+            // What was turned is turned; anyone who is in a hurry does without.
             Wake::Stop(_) | Wake::Lost(..) => return Vec::new(),
             _ => {}
         }

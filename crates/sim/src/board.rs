@@ -6,7 +6,7 @@ use powerband_machine::{Identity, Wake};
 use powerband_record::Side;
 
 use crate::SimError;
-use crate::cpufreq::{Change, Cpufreq, Util};
+use crate::cpufreq::{Cpufreq, FrequencyChange, Util};
 use crate::cpuidle::Cpuidle;
 use crate::daemon::Daemon;
 use crate::latency::Latency;
@@ -125,7 +125,7 @@ pub(crate) struct Board {
     pub(crate) wakes: Vec<Wake>,
     pub(crate) cpufreq: Cpufreq,
     cpufreq_planned_ns: Option<u64>,
-    changes: Vec<Change>,
+    changes: Vec<FrequencyChange>,
     pub(crate) cpus: Vec<Cpu>,
     /// How tasks are moved between CPUs, where that is modelled.
     pub(crate) balance: Option<Balance>,
@@ -401,7 +401,7 @@ impl Board {
 }
 
 /// A boot id in the kernel's shape, the same for the same machine and seed at either end of a cable, so that what was
-/// set on it through a rig can be taken back without.
+/// set on it through a rig can be undone without.
 fn boot_id(seed: u64, name: &str) -> String {
     use rand_core::Rng as _;
     let mut bytes = [0; 16];

@@ -40,10 +40,10 @@ mod times;
 mod tunable;
 mod tunables;
 
-pub use config::{Boost, Config, Cppc, Deaf, Governor, PolicyConfig, PstateConfig, Rules, Step};
+pub use config::{BoostSupport, BootConfig, Cppc, Deaf, Governor, KernelRules, PolicyConfig, PstateConfig, Step};
 pub use schedutil::{demand, raw_khz};
-pub use table::{Relation, Table};
-pub use times::{Change, CpuTimes, Entry, OtherClasses, Util};
+pub use table::{FrequencyTable, TableRelation};
+pub use times::{CpuTimes, FrequencyChange, OtherClasses, TreeEntry, Util};
 
 use agenda::Agenda;
 use context::Context;
@@ -58,13 +58,13 @@ use state::State;
 /// A machine's cpufreq: all policies and governors.
 #[derive(Clone, Debug)]
 pub struct Cpufreq {
-    config: Config,
+    config: BootConfig,
     policies: Vec<Policy>,
     cpus: Vec<Cpu>,
-    tasks: Vec<pelt::Task>,
+    tasks: Vec<pelt::SchedTask>,
     shared: Shared,
     agenda: Agenda,
-    changes: Vec<Change>,
+    changes: Vec<FrequencyChange>,
     boost_on: bool,
     pstate: Option<Pstate>,
     /// Next round of 2.6.18 conservative's system-wide timer.
@@ -80,7 +80,7 @@ impl Cpufreq {
     /// EINVAL for a table with an entry twice, a policy without CPUs or range, a CPU in two policies or above
     /// `possible_cpus`, a default governor that is not built in, schedutil under rules older than it, interactive under others than 2.6.32, or ticks
     /// outside 1..=100000 a second.
-    pub fn new(mut config: Config, now_ns: u64, times: &dyn CpuTimes) -> Result<Self, Errno> {
+    pub fn new(mut config: BootConfig, now_ns: u64, times: &dyn CpuTimes) -> Result<Self, Errno> {
         let pstate = config.pstate.map(|own| Pstate::new(own, Mode::Active));
         pstate.iter().for_each(|pstate| pstate.shape(&mut config));
         let count = u32::try_from(config.policies.len()).map_err(|_| Errno::EINVAL)?;
@@ -103,8 +103,8 @@ impl Cpufreq {
             }
         }
         let built_in = |governor| config.available_governors.contains(&governor);
-        let too_new = config.rules != Rules::V6_1 && built_in(Governor::Schedutil)
-            || config.rules != Rules::V2_6_32 && built_in(Governor::Interactive);
+        let too_new = config.rules != KernelRules::V6_1 && built_in(Governor::Schedutil)
+            || config.rules != KernelRules::V2_6_32 && built_in(Governor::Interactive);
         if !built_in(config.default_governor) || too_new || !(1..=100_000).contains(&config.hz) {
             return Err(Errno::EINVAL);
         }
@@ -116,7 +116,7 @@ impl Cpufreq {
             tasks: Vec::new(),
             changes: Vec::new(),
             walk_due_ns: None,
-            follows_tasks: config.rules == Rules::V6_1 && built_in(Governor::Schedutil),
+            follows_tasks: config.rules == KernelRules::V6_1 && built_in(Governor::Schedutil),
             config,
             policies,
             cpus,
@@ -166,7 +166,7 @@ impl Cpufreq {
     ///
     /// # Errors
     /// ENOENT, ENOTDIR.
-    pub fn list(&self, dir: &str) -> Result<Vec<Entry>, Errno> {
+    pub fn list(&self, dir: &str) -> Result<Vec<TreeEntry>, Errno> {
         self.tree(|tree| tree.list(dir))
     }
 
@@ -175,7 +175,7 @@ impl Cpufreq {
     pub fn link(&self, cpu: u32) -> Option<String> {
         let policy = &self.policies[self.folder_of(cpu)?];
         match self.config.rules {
-            Rules::V6_1 => Some(format!("../cpufreq/policy{}", policy.members[0])),
+            KernelRules::V6_1 => Some(format!("../cpufreq/policy{}", policy.members[0])),
             _ => policy.online.first().filter(|&&first| first != cpu).map(|first| format!("../cpu{first}/cpufreq")),
         }
     }
@@ -294,12 +294,12 @@ impl Cpufreq {
         let queued = match &mut self.policies[index].state {
             State::Fixed | State::Userspace { .. } => {
                 // A window's end that nobody listened for is not told later.
-                if self.config.rules == Rules::V6_1 {
+                if self.config.rules == KernelRules::V6_1 {
                     self.cpus[cpu as usize].queue.take_window_end(now_ns);
                 }
                 return;
             }
-            State::Dbs(dbs) if self.config.rules == Rules::V6_1 => {
+            State::Dbs(dbs) if self.config.rules == KernelRules::V6_1 => {
                 let queue = &mut self.cpus[cpu as usize].queue;
                 let counts = queue.take_window_end(now_ns) || matches!(why, Util::IoWake | Util::Direct);
                 let exit_ns = if queue.woken_ns == now_ns { self.config.idle_exit_ns } else { 0 };
@@ -402,7 +402,7 @@ impl Cpufreq {
     }
 
     /// Moves the changes of clock since last asked to the end of `out`, oldest first.
-    pub fn take_changes(&mut self, out: &mut Vec<Change>) {
+    pub fn take_changes(&mut self, out: &mut Vec<FrequencyChange>) {
         out.append(&mut self.changes);
     }
 
@@ -412,7 +412,7 @@ impl Cpufreq {
 
     /// The policy whose folder or link `cpuN/cpufreq` is there.
     fn folder_of(&self, cpu: u32) -> Option<usize> {
-        let gone = self.config.rules != Rules::V6_1 && !self.cpus.get(cpu as usize)?.online;
+        let gone = self.config.rules != KernelRules::V6_1 && !self.cpus.get(cpu as usize)?.online;
         self.policy_of(cpu).filter(|_| !gone)
     }
 
@@ -446,17 +446,17 @@ impl Cpufreq {
             policy.boosts = self.boost_on;
         }
         match (self.config.boost, self.config.pstate) {
-            (Boost::Table(_), _) => {
+            (BoostSupport::Table(_), _) => {
                 (policy.lo, policy.hi) = policy.table.bounds(policy.boosts).unwrap_or((policy.lo, policy.hi));
             }
-            (Boost::Range(_), Some(own)) => policy.hi = own.end_khz(policy.boosts),
+            (BoostSupport::Range(_), Some(own)) => policy.hi = own.end_khz(policy.boosts),
             _ => {}
         }
-        if rules != Rules::V6_1 {
+        if rules != KernelRules::V6_1 {
             policy.requests = limits::Requests::new(rules, (policy.lo, policy.hi), policy.requests.firmware_max);
         }
         policy.refresh_limits(rules);
-        let wanted = if rules == Rules::V2_6_18 { self.config.default_governor } else { policy.last_governor };
+        let wanted = if rules == KernelRules::V2_6_18 { self.config.default_governor } else { policy.last_governor };
         let fallback = self.config.available_governors.contains(&Governor::Performance);
         let (policies, shared, mut cx) = self.split(now_ns, times);
         let mut governed = Governed { policies, index, shared };
@@ -469,7 +469,7 @@ impl Cpufreq {
 
     /// Starts or stops what depends on which governors run.
     fn governors_changed(&mut self, now_ns: u64) {
-        if self.config.rules != Rules::V2_6_18 {
+        if self.config.rules != KernelRules::V2_6_18 {
             return;
         }
         let set = self.shared.of(Governor::Conservative);

@@ -1,9 +1,9 @@
 //! The daemon cpuspeed on a simulated machine: when its groups look, what they see, and how they walk.
-use powerband_cpuspeed::{Group, Options, Sums, Walker, discover, within};
+use powerband_cpuspeed::{DaemonOptions, Group, Sums, Walker, discover, within};
 use powerband_machine::Errno;
 
 use crate::board::{Board, Event};
-use crate::cpufreq::{Governor, Relation, Table};
+use crate::cpufreq::{FrequencyTable, Governor, TableRelation};
 use crate::schedule::Times;
 
 const MS_NS: u64 = 1_000_000;
@@ -64,7 +64,7 @@ impl Board {
     ///
     /// # Errors
     /// EINVAL when a policy is not under `userspace`, or the options leave it no clock.
-    pub(crate) fn start_daemon(&mut self, options: Options) -> Result<(), Errno> {
+    pub(crate) fn start_daemon(&mut self, options: DaemonOptions) -> Result<(), Errno> {
         let mut processes = Vec::new();
         for cpus in self.groups_of_cpus() {
             let first = cpus.first().copied().unwrap_or(0);
@@ -98,11 +98,12 @@ impl Board {
             return Vec::new();
         };
         let limits = cpus.first().and_then(|&cpu| self.cpufreq.limits_khz(cpu));
-        let (Some((min, max)), Ok(table)) = (limits, Table::new(policy.table.clone(), self.profile.cpufreq.rules))
+        let (Some((min, max)), Ok(table)) =
+            (limits, FrequencyTable::new(policy.table.clone(), self.profile.cpufreq.rules))
         else {
             return Vec::new();
         };
-        discover(min, max, |khz| table.resolve(khz, (min, max), Relation::AtLeast, false))
+        discover(min, max, |khz| table.resolve(khz, (min, max), TableRelation::AtLeast, false))
     }
 
     /// The CPUs' sums of time as `/proc/stat` shows them, in its units.

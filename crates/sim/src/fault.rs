@@ -19,7 +19,7 @@ use crate::noise::keyed;
 use disk::Disk;
 pub use disk::Image;
 pub(crate) use hands::{Hands, Refusal};
-pub use log::{Hand, Written};
+pub use log::{Hand, LoggedWrite};
 
 /// What may go wrong, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ pub(crate) enum Step {
     Perform,
     /// Reads what came of it. No other hand moves before it: what it wrote could not be told from what came of ours.
     ReadBack,
-    /// Reads before taking back. No other hand moves from here until it is taken back: no comparison could see that.
+    /// Reads before taking back. No other hand moves from here until it is undone: no comparison could see that.
     Compare,
     /// Is about to take back.
     TakeBack,
@@ -217,7 +217,7 @@ struct State {
     late: Vec<(u64, String, String)>,
     /// Files the owner has turned, each once.
     turned: Vec<String>,
-    written: Vec<Written>,
+    written: Vec<LoggedWrite>,
     /// Attempts to undo an entry: in which step, and which.
     undos: Vec<(u64, EntryId)>,
     tally: BTreeMap<Fault, u32>,
@@ -283,7 +283,7 @@ impl Faults {
 
     /// Every write to a file so far, by whatever hand, in order.
     #[must_use]
-    pub fn written(&self) -> Vec<Written> {
+    pub fn written(&self) -> Vec<LoggedWrite> {
         self.0.borrow().written.clone()
     }
 

@@ -10,7 +10,7 @@ const NO_REQUEST_US: u32 = 2_000_000_000;
 /// The requests there are.
 #[derive(Debug)]
 pub(crate) struct Latency {
-    /// Of whoever holds the device open, us.
+    /// Of anyone who holds the device open, us.
     pub(crate) everywhere_us: Option<u32>,
     /// Of single CPUs, us.
     pub(crate) of_cpu_us: Vec<Option<u32>>,

@@ -38,15 +38,15 @@ mod work;
 mod world;
 
 pub use cpuidle::{IdleGovernor, IdleSpec, IdleState};
-pub use fault::{Blunder, Ending, Fault, FaultPlan, Faults, Hand, Image, Written};
+pub use fault::{Blunder, Ending, Fault, FaultPlan, Faults, Hand, Image, LoggedWrite};
 pub use meters::{MeterSpec, Share, Shows, Wrong};
 pub use nic::{Driver, Stmmac};
 pub use noise::NoiseSpec;
 pub use play::Stretch;
 pub use power::{IdleStep, PowerSpec};
 pub use profile::{
-    Arch, CacheKind, CacheSpec, ClockDescription, Description, IdleDescription, NetworkSpec, Profile, ProfileError,
-    describe_source, rules_name,
+    CacheKind, CacheSpec, ClockDescription, Description, IdleDescription, InstructionSet, NetworkSpec, Profile,
+    ProfileError, describe_source, rules_name,
 };
 pub use queue::{Class, EventQueue};
 pub use ranks::RanksSpec;

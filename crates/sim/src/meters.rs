@@ -28,7 +28,7 @@ pub struct Share {
     pub package: Option<u32>,
     /// Of what the CPUs draw.
     pub cpus_ppm: u64,
-    /// Of what packages draw beside their CPUs.
+    /// Of what packages draw next to their CPUs.
     pub packages_ppm: u64,
     /// Of what never changes.
     pub platform_ppm: u64,
@@ -75,9 +75,9 @@ pub struct Wrong {
 pub struct MeterSpec {
     /// The file that shows it.
     pub path: String,
-    /// Files beside it that only say something, with their texts.
+    /// Files next to it that only say something, with their texts.
     pub beside: Vec<(String, String)>,
-    /// Files beside it that keep a number which changes nothing: path, value, lowest and highest.
+    /// Files next to it that keep a number which changes nothing: path, value, lowest and highest.
     pub kept: Vec<(String, i64, i64, i64)>,
     /// Who may read the number: the file's mode.
     pub mode: u32,

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Coalescing, Errno};
+use powerband_record::IntoOrdered as _;
 
 use crate::noise::fnv1a;
 
@@ -61,14 +62,13 @@ impl Stmmac {
 
     /// What cannot be, by its key in machine files.
     pub(crate) fn fault(&self) -> Option<(&'static str, &'static str)> {
-        if !(1..=RIWT_MOST).contains(&self.least_units) {
+        if !(1..=MAX_RIWT).contains(&self.least_units) {
             return Some(("network.least_units", "must be 1 to 255"));
         }
-        if !(self.least_units..=RIWT_MOST).contains(&self.default_units) {
+        if !(self.least_units..=MAX_RIWT).contains(&self.default_units) {
             return Some(("network.default_units", "must be network.least_units to 255"));
         }
-        if self.tx_usecs > TX_USECS_MOST || self.tx_frames > TX_FRAMES_MOST || (self.tx_usecs, self.tx_frames) == (0, 0)
-        {
+        if self.tx_usecs > MAX_TX_USECS || self.tx_frames > MAX_TX_FRAMES || (self.tx_usecs, self.tx_frames) == (0, 0) {
             return Some(("network.tx_usecs", "must be up to 100000 with up to 256 network.tx_frames, not both 0"));
         }
         None
@@ -137,10 +137,10 @@ impl Traffic {
 }
 
 /// stmmac: the most units of its timer, the clocks in one, and the most that may be told of late.
-const RIWT_MOST: u32 = 0xff;
+const MAX_RIWT: u32 = 0xff;
 const RIWT_CLOCKS: u32 = 256;
-const TX_USECS_MOST: u32 = 100_000;
-const TX_FRAMES_MOST: u32 = 256;
+const MAX_TX_USECS: u32 = 100_000;
+const MAX_TX_FRAMES: u32 = 256;
 
 impl Nic {
     /// The card of a machine, by whose name its address is made.
@@ -215,7 +215,7 @@ impl Nic {
         if let Some(name) = values.0.keys().find(|name| has.get(name).is_none()) {
             return Err((Errno::EINVAL, Some(format!("{UNSUPPORTED}: {name}"))));
         }
-        let mut merged: BTreeMap<&str, u32> = has.0.iter().map(|(name, &value)| (name.as_str(), value)).collect();
+        let mut merged: BTreeMap<&str, u32> = has.0.iter().map(|(name, &value)| (name.as_str(), value)).into_map();
         merged.extend(values.0.iter().map(|(name, &value)| (name.as_str(), value)));
         if merged.iter().all(|(name, &value)| has.get(name) == Some(value)) {
             return Ok(());
@@ -235,7 +235,7 @@ impl Nic {
                 self.settings = Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames };
                 let (tx_usecs, tx_frames) = (value("tx-usecs"), value("tx-frames"));
                 let sendable =
-                    (tx_usecs, tx_frames) != (0, 0) && tx_usecs <= TX_USECS_MOST && tx_frames <= TX_FRAMES_MOST;
+                    (tx_usecs, tx_frames) != (0, 0) && tx_usecs <= MAX_TX_USECS && tx_frames <= MAX_TX_FRAMES;
                 sendable.then_some(Settings::Watchdog { units, rx_frames, tx_usecs, tx_frames })
             }
         };
@@ -248,7 +248,7 @@ impl Nic {
     fn riwt(&self, usecs: u32) -> Option<u32> {
         let units = u64::from(usecs) * u64::from(self.clock_mhz()) / u64::from(RIWT_CLOCKS);
         let least = if let Some(Driver::Stmmac(stmmac)) = self.driver { stmmac.least_units } else { 1 };
-        u32::try_from(units).ok().filter(|units| (least..=RIWT_MOST).contains(units))
+        u32::try_from(units).ok().filter(|units| (least..=MAX_RIWT).contains(units))
     }
 
     /// Frames go out.

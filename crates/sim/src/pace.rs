@@ -1,6 +1,6 @@
 //! `powerband pace cpuspeed` as a program on a simulated machine: it puts the policies under `userspace`, decides as the daemon
 //! does, and restores governors and clocks when it ends. It takes no CPU time.
-use powerband_cpuspeed::Options;
+use powerband_cpuspeed::DaemonOptions;
 use powerband_machine::{Errno, SpawnError};
 
 use crate::board::Board;
@@ -27,14 +27,14 @@ pub(crate) fn name_of(argv: &[String]) -> &str {
 
 /// The options of a command line that runs `powerband pace cpuspeed`; `None` for any other, and where it has an option that this
 /// model lacks.
-pub(crate) fn options(argv: &[String]) -> Option<Options> {
+pub(crate) fn options(argv: &[String]) -> Option<DaemonOptions> {
     let line = line_of_shell(argv).map_or_else(|| argv.join(" "), str::to_owned);
     let mut words = line.split_whitespace();
     let program = words.next()?.rsplit('/').next()?;
     if (program, words.next()?, words.next()?) != ("powerband", "pace", "cpuspeed") {
         return None;
     }
-    let mut options = Options::default();
+    let mut options = DaemonOptions::default();
     while let Some(word) = words.next() {
         let mut number = || words.next()?.parse::<u32>().ok();
         match word {
@@ -58,7 +58,7 @@ impl Board {
     /// # Errors
     /// [`SpawnError::Refused`] where the daemon runs already, a policy takes no `userspace`, or the options leave no clock;
     /// governors are then as before.
-    pub(crate) fn begin_pace(&mut self, options: Options) -> Result<Pace, SpawnError> {
+    pub(crate) fn begin_pace(&mut self, options: DaemonOptions) -> Result<Pace, SpawnError> {
         let refused = |errno| SpawnError::Refused { what: "powerband pace cpuspeed".into(), errno };
         if self.daemon.runs() {
             return Err(refused(Errno::EBUSY));

@@ -40,7 +40,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// Tasks it has beside its process's first.
+    /// Tasks it has next to its process's first.
     fn take_tasks(&mut self) -> Vec<u32> {
         match self {
             Body::Ranks(ranks) => std::mem::take(&mut ranks.others),
@@ -169,11 +169,11 @@ impl Board {
             Work::StreamReceive { address, port } | Work::DatagramReceive { address, port } => {
                 Body::Receive(Box::new(Receive::new(self.free_port(address, *port)?)))
             }
-            Work::Primes { ranks, limit, .. } => {
+            Work::Primes { ranks, limit, among, .. } => {
                 let none = || not_modelled(&self.identity.name, "ranks that count primes".into(), STATE_RANKS);
                 let spec = self.profile.ranks.clone().ok_or_else(none)?;
                 let primes = self.primes_below(*limit);
-                Body::Ranks(Ranks::new(&spec, ranks.unwrap_or_else(|| self.online()), *limit, primes))
+                Body::Ranks(Ranks::new(&spec, ranks.unwrap_or_else(|| self.online()), *among, *limit, primes))
             }
             Work::Orders { .. } | Work::Shop { .. } => self.serving(&job.work)?,
             Work::Wake { for_ns, interval_ns, .. } if *interval_ns > 0 => {
@@ -209,7 +209,7 @@ impl Board {
     }
 
     /// A daemon, which has no task of its own: it takes no CPU time.
-    fn spawn_pace(&mut self, options: powerband_cpuspeed::Options) -> Result<ProcessId, SpawnError> {
+    fn spawn_pace(&mut self, options: powerband_cpuspeed::DaemonOptions) -> Result<ProcessId, SpawnError> {
         let pace = self.begin_pace(options)?;
         self.follow_cpufreq();
         Ok(self.enter(Body::Pace(pace)).1)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use powerband_record::CpuList;
 use thiserror::Error;
 
-use crate::cpufreq::{Config, Governor, PolicyConfig, Rules};
+use crate::cpufreq::{BootConfig, Governor, KernelRules, PolicyConfig};
 use crate::cpuidle::IdleSpec;
 use crate::meters::MeterSpec;
 use crate::nic::Driver;
@@ -60,7 +60,7 @@ pub enum ProfileError {
 
 /// Which instruction set `/proc/cpuinfo` speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arch {
+pub enum InstructionSet {
     /// BogoMIPS follow the clock.
     Arm,
     /// BogoMIPS are those of the time stamp counter.
@@ -138,21 +138,21 @@ pub struct Profile {
     /// Threads of each core, 1 or 2: the first of each come first in the numbering.
     pub threads: u32,
     /// Instruction set.
-    pub arch: Arch,
+    pub arch: InstructionSet,
     /// Name of the processor in `/proc/cpuinfo`.
     pub model: String,
     /// Family, model and stepping by which programs know an x86 processor; in `/proc/cpuinfo` where they are given.
     pub signature: Option<[u32; 3]>,
     /// BogoMIPS at the highest clock, hundredths.
     pub bogomips_hundredths: u64,
-    /// Clock of the time stamp counter, kHz, where perf counts it and the cycles beside it.
+    /// Clock of the time stamp counter, kHz, where perf counts it and the cycles next to it.
     pub tsc_khz: Option<u32>,
     /// Cycles one iteration of the counter costs, thousandths.
     pub counter_millicycles: u64,
     /// How long a task runs while others wait, ns; looked at on ticks.
     pub slice_ns: u64,
     /// Everything cpufreq.
-    pub cpufreq: Config,
+    pub cpufreq: BootConfig,
     /// What it draws.
     pub power: PowerSpec,
     /// Idle states its CPUs choose among; `None` where they sink into the steps of its power by time alone.
@@ -161,14 +161,14 @@ pub struct Profile {
     /// waits is ever moved.
     pub balance: Option<BalanceSpec>,
     /// The daemon cpuspeed, and its options; `None` where there is none.
-    pub cpuspeed: Option<powerband_cpuspeed::Options>,
+    pub cpuspeed: Option<powerband_cpuspeed::DaemonOptions>,
     /// Its end of the network.
     pub network: NetworkSpec,
     /// What ranks cost; `None` where they are not modelled.
     pub ranks: Option<RanksSpec>,
     /// What serving costs; `None` where it is not modelled.
     pub serve: Option<ServeSpec>,
-    /// Meters it has beside the model's own.
+    /// Meters it has next to the model's own.
     pub meters: Vec<MeterSpec>,
     /// Its thermal zone; its temperature is not modelled when `None`.
     pub thermal: Option<ThermalSpec>,
@@ -184,19 +184,19 @@ pub struct Profile {
 
 /// The machine files that come with the program.
 const BUILTIN: [(&str, &str); 13] = [
-    ("amd-server", include_str!("../../../machines/sim/amd-server.toml")),
-    ("board", include_str!("../../../machines/sim/board.toml")),
-    ("cyclone5", include_str!("../../../machines/sim/cyclone5.toml")),
-    ("cyclone5-stock", include_str!("../../../machines/sim/cyclone5-stock.toml")),
-    ("laptop", include_str!("../../../machines/sim/laptop.toml")),
-    ("mpi-server", include_str!("../../../machines/sim/mpi-server.toml")),
-    ("node", include_str!("../../../machines/sim/node.toml")),
-    ("omap3530", include_str!("../../../machines/sim/omap3530.toml")),
-    ("pc", include_str!("../../../machines/sim/pc.toml")),
-    ("quadcore", include_str!("../../../machines/sim/quadcore.toml")),
-    ("server", include_str!("../../../machines/sim/server.toml")),
-    ("smt", include_str!("../../../machines/sim/smt.toml")),
-    ("x3650", include_str!("../../../machines/sim/x3650.toml")),
+    ("amd-server", include_str!("../machines/amd-server.toml")),
+    ("board", include_str!("../machines/board.toml")),
+    ("cyclone5", include_str!("../machines/cyclone5.toml")),
+    ("cyclone5-stock", include_str!("../machines/cyclone5-stock.toml")),
+    ("laptop", include_str!("../machines/laptop.toml")),
+    ("mpi-server", include_str!("../machines/mpi-server.toml")),
+    ("node", include_str!("../machines/node.toml")),
+    ("omap3530", include_str!("../machines/omap3530.toml")),
+    ("pc", include_str!("../machines/pc.toml")),
+    ("quadcore", include_str!("../machines/quadcore.toml")),
+    ("server", include_str!("../machines/server.toml")),
+    ("smt", include_str!("../machines/smt.toml")),
+    ("x3650", include_str!("../machines/x3650.toml")),
 ];
 
 impl Profile {
@@ -231,7 +231,9 @@ impl Profile {
         let shape = |error| ProfileError::Shape(one_sentence(text, &error));
         let file = match toml::from_str::<Like>(text).map_err(shape)? {
             Like { like: None } => toml::from_str::<file::File>(text).map_err(shape)?,
-            Like { like: Some(_) } => Self::table(text)?.try_into().map_err(shape)?,
+            // As text again: a second reader of these shapes, for tables, would be a hundred kilobytes. Its lines are not the file's.
+            Like { like: Some(_) } => toml::from_str(&Self::table(text)?.to_string())
+                .map_err(|error| ProfileError::Shape(one_sentence("", &error)))?,
         };
         file.checked()
     }
@@ -312,10 +314,10 @@ fn one_sentence(text: &str, error: &toml::de::Error) -> String {
 
 /// The spelling of rules in machine files.
 #[must_use]
-pub fn rules_name(rules: Rules) -> &'static str {
+pub fn rules_name(rules: KernelRules) -> &'static str {
     match rules {
-        Rules::V2_6_18 => "2.6.18",
-        Rules::V2_6_32 => "2.6.32",
-        Rules::V6_1 => "6.1",
+        KernelRules::V2_6_18 => "2.6.18",
+        KernelRules::V2_6_32 => "2.6.32",
+        KernelRules::V6_1 => "6.1",
     }
 }

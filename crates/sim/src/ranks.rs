@@ -1,5 +1,5 @@
 //! Ranks: threads that are started together, compute equal shares and wait, asleep, for the last of them.
-use powerband_record::{ExitStatus, primes_below};
+use powerband_record::{Among, ExitStatus, primes_below};
 use serde_json::json;
 
 use crate::board::Board;
@@ -46,10 +46,17 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// All `primes` below `limit`, counted by so many ranks.
-    pub(crate) fn new(spec: &RanksSpec, ranks: u32, limit: u64, primes: u64) -> Self {
-        let left = ranks.max(1) * spec.threads;
-        let share = spec.cycles(primes, limit).div_ceil(u128::from(left));
+    /// All `primes` below `limit`, counted by so many ranks, or the share of them among those of several machines.
+    pub(crate) fn new(spec: &RanksSpec, ranks: u32, among: Option<Among>, limit: u64, primes: u64) -> Self {
+        let ranks = ranks.max(1);
+        let Among { first, all } = among.unwrap_or(Among { first: 0, all: ranks });
+        let left = ranks * spec.threads;
+        let threads = u128::from(all.max(ranks)) * u128::from(spec.threads);
+        let share = spec.cycles(primes, limit).div_ceil(threads);
+        // The counts of all machines add up to all primes.
+        let before = |rank: u64| u128::from(primes) * u128::from(rank) / u128::from(all.max(1));
+        let primes = before(u64::from(first) + u64::from(ranks)) - before(u64::from(first));
+        let primes = u64::try_from(primes).unwrap_or(u64::MAX);
         let share = u64::try_from(share).unwrap_or(u64::MAX).max(1);
         Ranks { ranks, primes, share, others: Vec::new(), left }
     }

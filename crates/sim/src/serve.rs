@@ -18,7 +18,7 @@ pub(crate) use shop::{Asked as ShopAsked, Shop};
 pub struct ServeSpec {
     /// Cycles of one transaction of the order system at the highest clock.
     pub transaction_cycles: u64,
-    /// Mean cycles of one request of the shop beside its serial section, at the highest clock.
+    /// Mean cycles of one request of the shop next to its serial section, at the highest clock.
     pub request_cycles: u64,
     /// Their coefficient of variation; the law is log-normal.
     pub request_variation: f64,

@@ -354,7 +354,8 @@ impl Board {
         let path = match self.locate(folder)? {
             Place::Own(path) => path,
             Place::Cpufreq(path) => {
-                let entry = |entry: crate::cpufreq::Entry| Entry::new(entry.name, entry.is_dir, u32::from(entry.mode));
+                let entry =
+                    |entry: crate::cpufreq::TreeEntry| Entry::new(entry.name, entry.is_dir, u32::from(entry.mode));
                 return Ok(self.cpufreq.list(&path)?.into_iter().map(entry).collect());
             }
         };

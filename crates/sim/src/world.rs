@@ -4,7 +4,7 @@ mod faulty;
 use std::collections::VecDeque;
 
 use powerband_machine::{Errno, LedgerError, LedgerStore, Machine, ProcessId, StopSignal, Wake, World};
-use powerband_record::Side;
+use powerband_record::{NodeName, Side};
 use thiserror::Error;
 
 use crate::board::END_NS;
@@ -50,7 +50,7 @@ const EVENTS_BETWEEN_LOOKS: u32 = 4_096;
 /// The turn of a machine on which nothing is planned.
 const NOBODY: (u64, Class) = (u64::MAX, Class::MAX);
 
-/// One or two simulated machines on one clock.
+/// One, two or a list of simulated machines on one clock.
 pub struct SimWorld {
     seed: u64,
     /// Times the machines have booted again.
@@ -74,8 +74,21 @@ impl SimWorld {
         if let Some(far) = far {
             machines.push(machine::boot(far, Side::Far, has_far, seed)?);
         }
+        Ok(SimWorld::booted(machines, seed))
+    }
+
+    /// Boots a list of machines that are not linked to each other, each with chance of its own. The first is the near one.
+    ///
+    /// # Errors
+    /// As [`SimWorld::new`].
+    pub fn of_nodes(nodes: Vec<(NodeName, Profile)>, seed: u64) -> Result<Self, SimError> {
+        let boot = |(name, profile)| machine::boot(profile, Side::Node(name), false, seed);
+        Ok(SimWorld::booted(nodes.into_iter().map(boot).collect::<Result<_, _>>()?, seed))
+    }
+
+    fn booted(machines: Vec<SimMachine>, seed: u64) -> Self {
         let wakes = VecDeque::new();
-        Ok(SimWorld { seed, reboots: 0, now_ns: 0, machines, wakes, interrupts: None, since_look: 0, events: 0 })
+        SimWorld { seed, reboots: 0, now_ns: 0, machines, wakes, interrupts: None, since_look: 0, events: 0 }
     }
 
     /// Keeps a machine's ledger in `store` instead of in memory. What the store says was set and is not undone is done
@@ -85,7 +98,7 @@ impl SimWorld {
     /// # Errors
     /// [`SimError::NoMachine`]; [`SimError::Ledger`] when the store cannot be read.
     pub fn keep_ledger(&mut self, side: Side, store: Box<dyn LedgerStore>) -> Result<(), SimError> {
-        let place = place(side).filter(|&place| place < self.machines.len()).ok_or(SimError::NoMachine(side))?;
+        let place = self.place(side).ok_or(SimError::NoMachine(side))?;
         let set = machine::keep_ledger(&mut self.machines[place], store)?;
         self.settle();
         for action in set {
@@ -96,7 +109,7 @@ impl SimWorld {
         Ok(())
     }
 
-    /// Lets time pass before anything runs that could wake anybody; interrupts are for whoever waits later.
+    /// Lets time pass before anything runs that could wake anybody; interrupts are for anyone who waits later.
     fn settle(&mut self) {
         let until_ns = self.now_ns.saturating_add(SETTLING_NS);
         self.deliver_all();
@@ -117,7 +130,7 @@ impl SimWorld {
     /// [`SimError::NoMachine`]; [`SimError::Stretches`] when they overlap or are not in the order of time.
     pub fn play(&mut self, side: Side, stretches: Vec<Stretch>) -> Result<ProcessId, SimError> {
         let play = Play::new(stretches).ok_or(SimError::Stretches)?;
-        let place = place(side).filter(|&place| place < self.machines.len()).ok_or(SimError::NoMachine(side))?;
+        let place = self.place(side).ok_or(SimError::NoMachine(side))?;
         Ok(self.machines[place].device_mut().board.play(play))
     }
 
@@ -126,7 +139,8 @@ impl SimWorld {
     /// # Errors
     /// ENODEV when there is no such machine; EEXIST, ENOENT and EAGAIN as the kernel.
     pub fn set_governor_loaded(&mut self, side: Side, governor: Governor, loaded: bool) -> Result<(), Errno> {
-        let machine = place(side).and_then(|place| self.machines.get_mut(place)).ok_or(Errno::ENODEV)?;
+        let place = self.place(side).ok_or(Errno::ENODEV)?;
+        let machine = self.machines.get_mut(place).ok_or(Errno::ENODEV)?;
         machine.device_mut().board.cpufreq.set_governor_loaded(governor, loaded)
     }
 
@@ -171,7 +185,7 @@ impl SimWorld {
         }
         let mut outbox = std::mem::take(&mut board.outbox);
         for outgoing in outbox.drain(..) {
-            if let Some(machine) = place(outgoing.to).and_then(|to| self.machines.get_mut(to)) {
+            if let Some(machine) = self.place(outgoing.to).and_then(|to| self.machines.get_mut(to)) {
                 machine.device_mut().board.plan(outgoing.at_ns, outgoing.event);
             }
         }
@@ -211,6 +225,14 @@ impl SimWorld {
         is_due
     }
 
+    /// Where a side's machine is kept.
+    fn place(&self, side: Side) -> Option<usize> {
+        match side {
+            Side::Near => Some(0),
+            one => self.machines.iter().position(|machine| machine.device().board.side == one),
+        }
+    }
+
     /// It is `now_ns` on every machine.
     fn set_now(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
@@ -239,23 +261,19 @@ impl SimWorld {
     }
 }
 
-/// Where a side's machine is kept.
-fn place(side: Side) -> Option<usize> {
-    match side {
-        Side::Near => Some(0),
-        Side::Far => Some(1),
-        Side::Both => None,
-    }
-}
-
 impl World for SimWorld {
     fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
     fn machine(&mut self, side: Side) -> Option<&mut dyn Machine> {
-        let machine = self.machines.get_mut(place(side)?)?;
+        let place = self.place(side)?;
+        let machine = self.machines.get_mut(place)?;
         Some(machine)
+    }
+
+    fn sides(&mut self) -> Vec<Side> {
+        self.machines.iter().map(|machine| machine.device().board.side).collect()
     }
 
     /// As in the trait. Without a deadline, and when nothing is left that could ever happen, answers

@@ -2,7 +2,7 @@
 
 use crate::contrast::Contrast;
 use crate::distribution::{t_two_sided, t_upper_quantile};
-use crate::predict::{Course, Prediction, predict};
+use crate::predict::{Forecast, Prediction, predict};
 use crate::rules::{Rules, Spend};
 use crate::spending::Spending;
 use crate::verdict::{Claim, SettingLook};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// A difference of two things measured apart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Apart {
+pub struct IndependentDifference {
     /// First less second.
     pub effect: f64,
     /// Its standard error.
@@ -20,9 +20,9 @@ pub struct Apart {
 }
 
 /// Sessions each side must have before their means may be compared.
-pub const LEAST_SESSIONS: usize = 3;
+pub const MIN_SESSIONS: usize = 3;
 
-impl Apart {
+impl IndependentDifference {
     fn new(effect: f64, parts: [(f64, f64); 2]) -> Self {
         let variance = parts[0].0 + parts[1].0;
         let bend: f64 = parts.iter().map(|(v, df)| v * v / df).sum();
@@ -47,27 +47,27 @@ impl Apart {
 /// Two settings of two experiments that share a reference: the difference of their differences from it, variances
 /// added (Satterthwaite). Both on the same scale.
 #[must_use]
-pub fn through_reference(first: &SettingLook, second: &SettingLook) -> Apart {
+pub fn through_reference(first: &SettingLook, second: &SettingLook) -> IndependentDifference {
     let (a, b) = (&first.contrast, &second.contrast);
-    Apart::new(a.effect - b.effect, [(a.variance, a.df), (b.variance, b.df)])
+    IndependentDifference::new(a.effect - b.effect, [(a.variance, a.df), (b.variance, b.df)])
 }
 
 /// Welch's comparison of two samples of independent values; none when either has fewer than two.
 #[must_use]
-pub fn welch(first: &[f64], second: &[f64]) -> Option<Apart> {
+pub fn welch(first: &[f64], second: &[f64]) -> Option<IndependentDifference> {
     if first.len() < 2 || second.len() < 2 {
         return None;
     }
     let ((mean_a, sd_a), (mean_b, sd_b)) = (mean_and_sd(first), mean_and_sd(second));
     let part = |sd: f64, n: usize| (sd * sd / n as f64, (n - 1) as f64);
-    Some(Apart::new(mean_a - mean_b, [part(sd_a, first.len()), part(sd_b, second.len())]))
+    Some(IndependentDifference::new(mean_a - mean_b, [part(sd_a, first.len()), part(sd_b, second.len())]))
 }
 
 /// Session means of two sides that share neither reference nor blocks: Welch on the sessions as observations; none
 /// with fewer than three sessions a side, where nothing cancels and the word is "undecided".
 #[must_use]
-pub fn sessions(first: &[f64], second: &[f64]) -> Option<Apart> {
-    if first.len().min(second.len()) < LEAST_SESSIONS { None } else { welch(first, second) }
+pub fn sessions(first: &[f64], second: &[f64]) -> Option<IndependentDifference> {
+    if first.len().min(second.len()) < MIN_SESSIONS { None } else { welch(first, second) }
 }
 
 /// What is said of a difference of things measured apart.
@@ -85,7 +85,7 @@ pub struct ApartLook {
     pub predicted: Option<Prediction>,
 }
 
-impl Apart {
+impl IndependentDifference {
     /// Judges two settings of two experiments through their reference, `blocks` being those of the longer one: both
     /// experiments ended when they liked, so the level is that of its look. `sharing` comparisons share the error rate.
     #[must_use]
@@ -94,7 +94,7 @@ impl Apart {
         let (difference, same) = (rules.difference_level(sharing), rules.same_level(sharing));
         let level = |alpha: f64| spending.nominal(Spend::OpenEnded, alpha, first, blocks);
         let course =
-            Course { spending, spend: Spend::OpenEnded, first, difference, same, margin: rules.margin_on_scale() };
+            Forecast { spending, spend: Spend::OpenEnded, first, difference, same, margin: rules.margin_on_scale() };
         let look = self.judge(blocks, rules, level(difference), level(same));
         let predicted = if look.claim.is_open() { predict(&self.contrast(blocks), &course) } else { None };
         ApartLook { predicted, ..look }
@@ -115,7 +115,7 @@ impl Apart {
                 Self { effect: self.effect, standard_error: error, df }
             };
             let decides = |more: &u32| !grown(*more).judge(*more, rules, level, same_level).claim.is_open();
-            look.predicted = (sessions + 1..=MOST_SESSIONS).find(decides).map(Prediction::new);
+            look.predicted = (sessions + 1..=MAX_SESSIONS).find(decides).map(Prediction::new);
         }
         look
     }
@@ -152,7 +152,7 @@ impl Apart {
 }
 
 /// Sessions beyond which no prediction is given.
-const MOST_SESSIONS: u32 = 1000;
+const MAX_SESSIONS: u32 = 1000;
 
 /// Mean and sample standard deviation; the latter 0 of a single value.
 pub(crate) fn mean_and_sd(values: &[f64]) -> (f64, f64) {

@@ -14,9 +14,9 @@ mod advice;
 mod check;
 mod reach;
 
-pub use advice::Advice;
-pub use check::{BackToBack, FalseAlarm};
-pub use reach::{Reach, detectable, time_needed};
+pub use advice::CalibrationAdvice;
+pub use check::{FalseAlarmRate, HalvesTest};
+pub use reach::{DetectableEffect, detectable, time_needed};
 
 /// Turns a median absolute deviation into a standard deviation under normal noise.
 const MAD_TO_SD: f64 = 1.4826;
@@ -29,13 +29,13 @@ const LAGS: usize = 5;
 /// Two regimes whose trials come in runs longer than chance gives (z of Wald and Wolfowitz' test, 1 %) are a change in time.
 const RUNS_Z: f64 = -2.326;
 /// The least margin that is proposed, relative.
-pub const LEAST_MARGIN: f64 = 0.01;
+pub const MIN_MARGIN: f64 = 0.01;
 /// A margin of this many standard deviations of a trial can be proved in a few blocks.
 pub const MARGIN_SIGMAS: f64 = 2.0;
 
 /// A valid trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trial {
+pub struct CalibrationTrial {
     /// Its block; blocks are what noise is measured inside.
     pub block: u32,
     /// Its value, in the metric's unit.
@@ -44,10 +44,10 @@ pub struct Trial {
 
 /// What is to be calibrated.
 #[derive(Debug, Clone)]
-pub struct Question<'a> {
+pub struct CalibrationQuestion<'a> {
     /// Valid trials in the order of time.
-    pub trials: &'a [Trial],
-    /// How long a trial takes, from turning to putting back, seconds.
+    pub trials: &'a [CalibrationTrial],
+    /// How long a trial takes, from turning to restoring, seconds.
     pub trial_s: f64,
     /// Error rate; the scale is found from the values, the margin from the noise.
     pub rules: &'a Rules,
@@ -97,13 +97,13 @@ pub struct Calibrated {
     /// Whether the first block lies outside what the others let expect (99 %).
     pub first_block_apart: bool,
     /// How often the whole procedure claims a difference when the labels are drawn anew; none below eight blocks.
-    pub false_alarm: Option<FalseAlarm>,
+    pub false_alarm: Option<FalseAlarmRate>,
     /// What running first one half, then the other would have claimed.
-    pub back_to_back: Option<BackToBack>,
+    pub back_to_back: Option<HalvesTest>,
     /// The margin it lets propose, relative: twice the noise, at least 1 %.
     pub default_margin: f64,
     /// What would help, in the order of importance.
-    pub advice: Vec<Advice>,
+    pub advice: Vec<CalibrationAdvice>,
 }
 
 impl Calibrated {
@@ -132,8 +132,8 @@ fn relative(scale: Scale, sigma: f64, level: f64) -> f64 {
 ///
 /// # Errors
 /// `TooFewTrials` unless two blocks hold two trials each; `NotFinite` for a value that is no number; as
-/// [`crate::Judge::new`] for rules that cannot be used.
-pub fn calibrate(question: &Question<'_>, spending: &Arc<Spending>) -> Result<Calibrated, Error> {
+/// [`crate::MetricJudge::new`] for rules that cannot be used.
+pub fn calibrate(question: &CalibrationQuestion<'_>, spending: &Arc<Spending>) -> Result<Calibrated, Error> {
     let values = scaled(question.trials)?;
     let (scale, values) = values;
     let blocks = Blocks::of(question.trials, &values);
@@ -151,7 +151,7 @@ pub fn calibrate(question: &Question<'_>, spending: &Arc<Spending>) -> Result<Ca
     let rho = unbiased(autocorrelation[0], values.len());
     let found = modes(&values);
     let upper = upper_regime(&values, found.as_ref());
-    let default_margin = LEAST_MARGIN.max(MARGIN_SIGMAS * relative(scale, sigma, level));
+    let default_margin = MIN_MARGIN.max(MARGIN_SIGMAS * relative(scale, sigma, level));
     let margin = if scale == Scale::Log { default_margin } else { default_margin * level.abs() };
     let rules = Rules { scale: Scale::Linear, margin: margin_on(scale, margin), ..question.rules.clone() };
     let mut calibrated = Calibrated {
@@ -187,9 +187,9 @@ fn margin_on(scale: Scale, margin: f64) -> f64 {
 }
 
 /// Logarithms where all values have one.
-fn scaled(trials: &[Trial]) -> Result<(Scale, Vec<f64>), Error> {
+fn scaled(trials: &[CalibrationTrial]) -> Result<(Scale, Vec<f64>), Error> {
     let scale = if trials.iter().all(|trial| trial.value > 0.0) { Scale::Log } else { Scale::Linear };
-    let value = |trial: &Trial| {
+    let value = |trial: &CalibrationTrial| {
         let block = trial.block as usize;
         if !trial.value.is_finite() {
             return Err(Error::NotFinite { setting: 0, block });
@@ -205,7 +205,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn of(trials: &[Trial], values: &[f64]) -> Self {
+    fn of(trials: &[CalibrationTrial], values: &[f64]) -> Self {
         let mut order: Vec<u32> = Vec::new();
         let mut blocks: Vec<Vec<f64>> = Vec::new();
         for (trial, value) in trials.iter().zip(values) {
@@ -292,12 +292,12 @@ fn upper_regime(values: &[f64], modes: Option<&Modes>) -> Vec<usize> {
 
 /// By successive differences, which a drift or a step hardly moves.
 fn gain_of_doubling(values: &[f64]) -> Option<f64> {
-    const LEAST: usize = 8;
+    const MIN: usize = 8;
     let spread = |values: &[f64]| {
         let steps = values.windows(2).map(|pair| (pair[1] - pair[0]) * (pair[1] - pair[0]));
         steps.sum::<f64>() / (values.len() as f64 - 1.0)
     };
-    if values.len() < LEAST {
+    if values.len() < MIN {
         return None;
     }
     let doubled: Vec<f64> = values.chunks_exact(2).map(mean).collect();

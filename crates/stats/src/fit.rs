@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::order::Slot;
 use crate::rules::Scale;
 use crate::steps;
-use crate::table::{Ran, Table};
+use crate::table::{Table, TrialTime};
 
 /// One valid trial on the scale of the differences.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub(crate) struct Observation {
     /// Block of the table.
     pub(crate) block: usize,
     /// When it ran, where that is known.
-    pub(crate) ran: Option<Ran>,
+    pub(crate) ran: Option<TrialTime>,
 }
 
 impl Observation {

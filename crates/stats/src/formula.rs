@@ -2,13 +2,13 @@
 //! rates and machine time can be measured instead of argued.
 
 use crate::error::Error;
-use crate::judge::Judge;
+use crate::judge::MetricJudge;
 use crate::noise::{Noise, NoiseStream};
 use crate::order::{Slot, block_order, open_order, slots};
 use crate::random::{Draws, Purpose};
 use crate::rules::{Rules, Scale};
 use crate::spending::Spending;
-use crate::table::{Ran, Table};
+use crate::table::{Table, TrialTime};
 use crate::verdict::Claim;
 use std::sync::Arc;
 
@@ -41,21 +41,26 @@ impl Formula {
 
     /// Sits down at it, with the noise of `seed`; a step in the noise falls within `horizon` trials.
     #[must_use]
-    pub fn start(&self, seed: u64, horizon: u32) -> Bench<'_> {
-        Bench { formula: self, noise: NoiseStream::new(self.noise, seed, 0, horizon), trials: 0, before: None }
+    pub fn start(&self, seed: u64, horizon: u32) -> MeasuredFormula<'_> {
+        MeasuredFormula {
+            formula: self,
+            noise: NoiseStream::new(self.noise, seed, 0, horizon),
+            trials: 0,
+            before: None,
+        }
     }
 }
 
 /// A formula being measured, trial after trial.
 #[derive(Debug, Clone)]
-pub struct Bench<'a> {
+pub struct MeasuredFormula<'a> {
     formula: &'a Formula,
     noise: NoiseStream,
     trials: usize,
     before: Option<usize>,
 }
 
-impl Bench<'_> {
+impl MeasuredFormula<'_> {
     /// Runs one trial of a setting and gives its value on the scale of the differences.
     pub fn trial(&mut self, setting: usize) -> f64 {
         let Formula { levels, noise_sd, carry_over, .. } = self.formula;
@@ -89,7 +94,7 @@ impl Bench<'_> {
     pub fn ordered(&mut self, table: &mut Table, order: Vec<Slot>, scale: Scale) -> Result<(), Error> {
         let block = table.push_block();
         for slot in order {
-            let ran = Ran { trial: self.trials as u32, before: self.before };
+            let ran = TrialTime { trial: self.trials as u32, before: self.before };
             let value = self.trial(slot.setting);
             let raw = if scale == Scale::Log { libm::exp(value) } else { value };
             table.set_ran(block, slot, raw, ran)?;
@@ -100,7 +105,7 @@ impl Bench<'_> {
 
 /// How an experiment on a formula ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
+pub struct FormulaResult {
     /// Claims by setting, setting 1 first.
     pub claims: Vec<Claim>,
     /// Blocks run when each setting was claimed; none for those left open.
@@ -128,17 +133,17 @@ pub struct Limits {
 /// leaving, until nothing is open or the blocks are used up.
 ///
 /// # Errors
-/// As [`Judge::new`] and [`Judge::look`].
+/// As [`MetricJudge::new`] and [`MetricJudge::look`].
 pub fn race_to_verdict(
     formula: &Formula,
     rules: &Rules,
     spending: &Arc<Spending>,
     limits: Limits,
-) -> Result<Ended, Error> {
+) -> Result<FormulaResult, Error> {
     let m = formula.settings();
     let horizon = limits.blocks * (m + rules.copies(m)) as u32;
     let mut bench = formula.start(limits.seed, horizon);
-    let mut judge = Judge::new(m, rules.clone(), Arc::clone(spending))?;
+    let mut judge = MetricJudge::new(m, rules.clone(), Arc::clone(spending))?;
     let mut table = Table::new(m);
     for _ in 0..limits.warm_up {
         bench.trial(0);
@@ -167,7 +172,7 @@ pub fn race_to_verdict(
             Err(other) => return Err(other),
         }
     }
-    Ok(Ended { claims: judge.claims().collect(), decided_after, blocks, trials: bench.trials(), table })
+    Ok(FormulaResult { claims: judge.claims().collect(), decided_after, blocks, trials: bench.trials(), table })
 }
 
 /// A seed for run number `run` of case `case`, so that no two simulated experiments share their noise.

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::fit::Fit;
 use crate::modes::{UNSTABLE_BLOCKS, stands_out};
 use crate::pairs::Pairs;
-use crate::predict::Course;
+use crate::predict::Forecast;
 use crate::rare::{Rare, rare};
 use crate::rules::Rules;
 use crate::signed_rank;
@@ -14,7 +14,7 @@ use crate::spending::Spending;
 use crate::steady::{FirstBlock, first_block};
 use crate::table::Table;
 use crate::trend::{Trend, take_out};
-use crate::verdict::{Claim, Look, SettingLook};
+use crate::verdict::{Claim, SettingLook, TableLook};
 use crate::winsor::{Winsor, pool};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ mod mean;
 /// a setting claimed here may go on being measured for another metric, and what it yields after its claim is not used
 /// by this judge, so it cannot move the others.
 #[derive(Debug, Clone)]
-pub struct Judge {
+pub struct MetricJudge {
     rules: Rules,
     spending: Arc<Spending>,
     settings: usize,
@@ -77,7 +77,7 @@ impl Default for Test {
     }
 }
 
-impl Judge {
+impl MetricJudge {
     /// A judge of `settings` settings (the reference not counted).
     ///
     /// # Errors
@@ -139,15 +139,15 @@ impl Judge {
     /// # Errors
     /// `TooFewBlocks` before the first look, `TooFewTrials`, `NoReference`, `NotFinite`, `NotPositive`,
     /// `RobustNeedsOneReference`; `Shape` when the table has another number of settings.
-    pub fn look(&mut self, table: &Table) -> Result<Look, Error> {
+    pub fn look(&mut self, table: &Table) -> Result<TableLook, Error> {
         self.advance(table)?;
         Ok(self.describe())
     }
 
-    /// As [`Judge::look`] without the description, for simulations that only need the claims.
+    /// As [`MetricJudge::look`] without the description, for simulations that only need the claims.
     ///
     /// # Errors
-    /// As [`Judge::look`].
+    /// As [`MetricJudge::look`].
     pub fn advance(&mut self, table: &Table) -> Result<(), Error> {
         if table.settings() != self.settings {
             let what = "settings in the table";
@@ -382,8 +382,8 @@ impl Judge {
         self.spending.nominal(self.rules.spend, alpha, self.first_look, blocks)
     }
 
-    fn course(&self) -> Course<'_> {
-        Course {
+    fn course(&self) -> Forecast<'_> {
+        Forecast {
             spending: &self.spending,
             spend: self.rules.spend,
             first: self.first_look,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Goal {
+pub enum KneeGoal {
     /// The cheapest setting not worse than any other by more than the margin; what is worse by more leaves.
     Knee,
     /// The best within the margin; what is worse at all leaves. (The error rate of this one was not simulated.)
@@ -23,13 +23,13 @@ pub enum Goal {
 
 /// What the caller wants of a [`Knee`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Quest {
+pub struct KneeSearch {
     /// Settings of the table, cheapest first; all of them, the reference (0) included.
     pub cost_order: Vec<usize>,
     /// Whether a larger value of the metric is a better one.
     pub larger_is_better: bool,
     /// Knee or best.
-    pub goal: Goal,
+    pub goal: KneeGoal,
     /// Key of the draws behind a probability.
     pub seed: u64,
 }
@@ -67,7 +67,7 @@ pub struct KneeLook {
 /// Looks for the knee or the best of a table's settings. Feed it the growing table once after every completed block.
 #[derive(Debug, Clone)]
 pub struct Knee {
-    quest: Quest,
+    quest: KneeSearch,
     rules: Rules,
     spending: Arc<Spending>,
     first_look: u32,
@@ -90,7 +90,7 @@ impl Knee {
     /// # Errors
     /// `Shape` unless the cost order names each setting once; `NoSettings` for fewer than two; `BadRule` for rules
     /// that cannot be used, the rank-based path among them.
-    pub fn new(quest: Quest, rules: Rules, spending: Arc<Spending>) -> Result<Self, Error> {
+    pub fn new(quest: KneeSearch, rules: Rules, spending: Arc<Spending>) -> Result<Self, Error> {
         rules.check()?;
         if rules.robust {
             return Err(Error::BadRule { rule: "robust", value: 1.0, allowed: "off where a knee is looked for" });
@@ -216,8 +216,8 @@ impl Knee {
     /// Who is shown to be worse than another by more than what is allowed; the error rate is shared by the others.
     fn drop_inferior(&mut self, table_blocks: usize) {
         let bound = match self.quest.goal {
-            Goal::Knee => self.rules.margin_on_scale(),
-            Goal::Best => 0.0,
+            KneeGoal::Knee => self.rules.margin_on_scale(),
+            KneeGoal::Best => 0.0,
         };
         let alpha = self.rules.difference_level(self.good.len() - 1);
         let racing: Vec<usize> = self.in_race().collect();

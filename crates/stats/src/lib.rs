@@ -4,7 +4,7 @@
 //! afresh for each block ([`block_order`]). Effects are differences inside a block, so whatever drifts from block to
 //! block cancels, and a setting that does nothing is as likely above its reference as below it, whatever the noise.
 //!
-//! The caller fills a [`Table`] and hands it to a [`Judge`] after each completed block. The judge looks:
+//! The caller fills a [`Table`] and hands it to a [`MetricJudge`] after each completed block. The judge looks:
 //!
 //! 1. A two-way fit (setting + block) gives one noise estimate for all; with enough data, outlying trials are pulled in
 //!    around it first (Huber, k = 2).
@@ -70,8 +70,8 @@ pub use carry::{CarryOver, carry_over};
 pub use contrast::Contrast;
 pub use drift::{ChangePoint, Drift, change_point, drift};
 pub use error::Error;
-pub use judge::Judge;
-pub use knee::{Goal, Knee, KneeLook, Provisional, Quest};
+pub use judge::MetricJudge;
+pub use knee::{Knee, KneeGoal, KneeLook, KneeSearch, Provisional};
 pub use latency::{Latencies, quantile_interval};
 pub use order::{FIRST_LOOK, Slot, block_order, open_order, reference_copies, slots};
 pub use pairs::Pairs;
@@ -81,5 +81,5 @@ pub use random::{Draws, Purpose};
 pub use rare::Rare;
 pub use rules::{Rules, Scale, Spend};
 pub use spending::{Spending, next_look};
-pub use table::{Ran, Table};
-pub use verdict::{Claim, Look, SettingLook};
+pub use table::{Table, TrialTime};
+pub use verdict::{Claim, SettingLook, TableLook};

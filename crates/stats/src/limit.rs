@@ -2,19 +2,19 @@
 
 use crate::contrast::Contrast;
 use crate::latency::stretched_error;
-use crate::predict::{Course, Prediction, soonest};
+use crate::predict::{Forecast, Prediction, soonest};
 use crate::rules::{Rules, Spend};
 use crate::spending::Spending;
 
 /// Trials before anything is said of a level: with three, one bound in ten misses at a nominal 5 %.
-pub const LEAST_TRIALS: u32 = 5;
+pub const MIN_TRIALS: u32 = 5;
 /// Trials a block where levels are held against a limit, so that two trials of one setting are far enough apart: what is
 /// correlated by 0.7 from trial to trial is by 0.24 at this distance.
-pub const LEAST_BLOCK: usize = 4;
+pub const MIN_BLOCK: usize = 4;
 
 /// What is known of a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Held {
+pub struct LimitStanding {
     /// Chance that what is measured is truly within it.
     pub probability: f64,
     /// Whether it is shown to be, to be not, or neither (both false).
@@ -58,7 +58,7 @@ pub fn level(trials: &[f64], merged: Option<f64>) -> Option<Contrast> {
 impl Limit {
     /// Holds a level or a difference against the limit, by one-sided tests at the level of this look.
     #[must_use]
-    pub fn held(&self, contrast: &Contrast, rules: &Rules, spending: &Spending) -> Held {
+    pub fn held(&self, contrast: &Contrast, rules: &Rules, spending: &Spending) -> LimitStanding {
         let inside = if self.upper { self.at - contrast.effect } else { contrast.effect - self.at };
         let alpha = rules.same_level(1);
         let enough = contrast.blocks >= self.first_look;
@@ -71,7 +71,7 @@ impl Limit {
             false => 1.0,
         };
         let (holds, broken) = (enough && beyond <= level, enough && 1.0 - beyond <= level);
-        let course = Course {
+        let course = Forecast {
             spending,
             spend: Spend::OpenEnded,
             first: self.first_look,
@@ -81,7 +81,7 @@ impl Limit {
         };
         let open = !holds && !broken && contrast.variance > 0.0 && contrast.blocks > 1;
         let predicted = open.then(|| soonest(contrast, &course, inside.abs(), alpha, 1.0)).flatten();
-        Held { probability: 1.0 - beyond, holds, broken, level, predicted: predicted.map(Prediction::new) }
+        LimitStanding { probability: 1.0 - beyond, holds, broken, level, predicted: predicted.map(Prediction::new) }
     }
 
     /// The end of the interval that faces the limit, and the other, at the level of this look; infinite before the first.
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::random::{Draws, Purpose};
 
-    const UPPER: Limit = Limit { at: 0.0, upper: true, first_look: LEAST_TRIALS };
+    const UPPER: Limit = Limit { at: 0.0, upper: true, first_look: MIN_TRIALS };
 
     #[test]
     fn five_trials_before_anything_is_said() {

@@ -36,9 +36,9 @@ pub struct Modes {
 }
 
 const SEPARATE: f64 = 2.0;
-const LEAST_SHARE: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 /// The common spread is held above this share of the whole one, or pairs of near-equal values would be parts.
-const LEAST_SPREAD: f64 = 0.1;
+const MIN_SPREAD: f64 = 0.1;
 /// Twice the gain in log likelihood that a single normal reaches in about 2 % of samples of 8 to 30 (simulated).
 const BETTER: f64 = 10.0;
 /// The same gain over a single skewed part. Two modes are claimed of 24 trials of a Pareto, exponential or log-normal law
@@ -69,7 +69,7 @@ pub fn modes(trials: &[f64]) -> Option<Modes> {
     let split = (2..=n - 2)
         .max_by(|&a, &b| (sorted[a] - sorted[a - 1]).total_cmp(&(sorted[b] - sorted[b - 1])))
         .unwrap_or(n / 2);
-    let floor = LEAST_SPREAD * LEAST_SPREAD * variance;
+    let floor = MIN_SPREAD * MIN_SPREAD * variance;
     let mut parts = Parts::at(&sorted, split, floor);
     let mut likelihood = f64::NEG_INFINITY;
     for _ in 0..PASSES {
@@ -85,7 +85,7 @@ pub fn modes(trials: &[f64]) -> Option<Modes> {
     let two_fit = gain(single) > BETTER && gain(skewed(&sorted)) > BETTER_THAN_SKEWED;
     // With a common spread Ashman's D is the distance in units of it.
     let separation = (parts.means[1] - parts.means[0]) / parts.variance.sqrt();
-    let both = parts.high_share > LEAST_SHARE && parts.high_share < 1.0 - LEAST_SHARE;
+    let both = parts.high_share > MIN_SHARE && parts.high_share < 1.0 - MIN_SHARE;
     Some(Modes {
         low_mean: mean + parts.means[0],
         high_mean: mean + parts.means[1],
@@ -98,12 +98,12 @@ pub fn modes(trials: &[f64]) -> Option<Modes> {
 /// Log likelihood of sorted values under one skewed part: the likeliest of shifted log-normal laws with the long tail on
 /// either side. The shift is at least a fiftieth of the range, or a value at its edge would make anything likely.
 fn skewed(sorted: &[f64]) -> f64 {
-    const LEAST_SHIFT: f64 = 0.02;
-    const MOST_SHIFT: f64 = 4.0;
+    const MIN_SHIFT: f64 = 0.02;
+    const MAX_SHIFT: f64 = 4.0;
     const STEP: f64 = 1.5;
     let (Some(&lowest), Some(&highest)) = (sorted.first(), sorted.last()) else { return f64::NEG_INFINITY };
     let (n, range) = (sorted.len() as f64, highest - lowest);
-    let shifts = std::iter::successors(Some(LEAST_SHIFT), |shift| Some(shift * STEP)).take_while(|it| *it < MOST_SHIFT);
+    let shifts = std::iter::successors(Some(MIN_SHIFT), |shift| Some(shift * STEP)).take_while(|it| *it < MAX_SHIFT);
     let mut best = f64::NEG_INFINITY;
     let mut logs = vec![0.0; sorted.len()];
     for shift in shifts {

@@ -24,11 +24,11 @@ impl Period {
 }
 
 /// Looked for up to so many trials, as it takes time with every trial there is.
-const MOST_TRIALS: usize = 2000;
+const MAX_TRIALS: usize = 2000;
 /// Longest period that is looked for: longer ones are drift to a block, and cancel.
-const LONGEST: usize = 24;
+const MAX: usize = 24;
 /// Degrees of freedom that must be left.
-const LEAST_DF: f64 = 3.0;
+const MIN_DF: f64 = 3.0;
 /// A share below this of a wave's square is left by the settings and blocks: it cannot be told from those.
 const VISIBLE: f64 = 1e-6;
 
@@ -36,7 +36,7 @@ const VISIBLE: f64 = 1e-6;
 /// blocks and, while the machine `drifts`, a linear trend taken out of it first. None where it is not known when trials ran, or
 /// there are too few.
 pub(crate) fn period(fit: &Fit, drifts: bool) -> Option<Period> {
-    if fit.raw.len() > MOST_TRIALS {
+    if fit.raw.len() > MAX_TRIALS {
         return None;
     }
     let numbers: Option<Vec<f64>> = fit.observations.iter().map(|seen| Some(f64::from(seen.ran?.trial))).collect();
@@ -53,7 +53,7 @@ pub(crate) fn period(fit: &Fit, drifts: bool) -> Option<Period> {
     let left = without(fit.residuals.clone(), &trend);
     let (all, df) = (dot(&left, &left), fit.df - trend.len() as f64);
     let block = fit.starts.windows(2).map(|ends| ends[1] - ends[0]).max()?;
-    let periods = 2..=(3 * block).min(LONGEST);
+    let periods = 2..=(3 * block).min(MAX);
     let tried = periods.clone().count() as f64;
     let mut best: Option<Period> = None;
     for period in periods {
@@ -64,7 +64,7 @@ pub(crate) fn period(fit: &Fit, drifts: bool) -> Option<Period> {
         }
         let waves = &basis[trend.len()..];
         let (count, explained) = (waves.len() as f64, waves.iter().map(|it| dot(it, &left).powi(2)).sum::<f64>());
-        if waves.is_empty() || df - count < LEAST_DF || all <= (1e-12 * fit.magnitude).powi(2) {
+        if waves.is_empty() || df - count < MIN_DF || all <= (1e-12 * fit.magnitude).powi(2) {
             continue;
         }
         let ratio = (explained / count) / ((all - explained).max(1e-12 * all) / (df - count));

@@ -32,7 +32,7 @@ impl Prediction {
 
 /// The boundary a prediction runs along.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Course<'a> {
+pub(crate) struct Forecast<'a> {
     pub(crate) spending: &'a Spending,
     pub(crate) spend: Spend,
     /// Block of the first look.
@@ -46,7 +46,7 @@ pub(crate) struct Course<'a> {
 }
 
 /// The sooner of "different" and "same"; none when neither is in reach.
-pub(crate) fn predict(contrast: &Contrast, course: &Course<'_>) -> Option<Prediction> {
+pub(crate) fn predict(contrast: &Contrast, course: &Forecast<'_>) -> Option<Prediction> {
     let size = contrast.effect.abs();
     let different = soonest(contrast, course, size, course.difference, 0.5);
     let same = soonest(contrast, course, course.margin - size - contrast.resolution, course.same, 1.0);
@@ -55,7 +55,7 @@ pub(crate) fn predict(contrast: &Contrast, course: &Course<'_>) -> Option<Predic
 
 /// Smallest total of blocks at which an effect `distance` away from its bound would pass; the standard error is
 /// assumed to fall with the root of the blocks and the degrees of freedom to grow with them.
-pub(crate) fn soonest(contrast: &Contrast, course: &Course<'_>, distance: f64, level: f64, tail: f64) -> Option<u32> {
+pub(crate) fn soonest(contrast: &Contrast, course: &Forecast<'_>, distance: f64, level: f64, tail: f64) -> Option<u32> {
     if distance <= 0.0 {
         return None;
     }

@@ -16,7 +16,7 @@ pub use alike::two_alike;
 
 /// An experiment whose truth is known. All in log per cent: effects against the reference, noise of a trial, margin.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Experiment {
+pub struct KnownExperiment {
     /// Its name.
     pub name: &'static str,
     /// Effect of each setting besides the reference.
@@ -27,12 +27,12 @@ pub struct Experiment {
     pub margin: f64,
 }
 
-const fn experiment(name: &'static str, effects: &'static [f64], noise_sd: f64, margin: f64) -> Experiment {
-    Experiment { name, effects, noise_sd, margin }
+const fn experiment(name: &'static str, effects: &'static [f64], noise_sd: f64, margin: f64) -> KnownExperiment {
+    KnownExperiment { name, effects, noise_sd, margin }
 }
 
 /// The sixteen.
-pub const EXPERIMENTS: [Experiment; 16] = [
+pub const EXPERIMENTS: [KnownExperiment; 16] = [
     experiment("router", &[-44.0, -18.0, -5.5, -0.4], 1.5, 3.0),
     experiment("4 frequencies", &[-12.0, -25.0, -41.0], 1.7, 3.0),
     experiment("counter 7", &[-12.0, -25.0, -41.0, 0.0, 0.0, -41.0], 1.7, 3.0),
@@ -61,7 +61,7 @@ pub const BUDGET_BLOCKS: u32 = 30;
 /// Trials of the reference before block 1, counted among ours.
 pub const WARM_UP_TRIALS: u32 = 1;
 
-impl Experiment {
+impl KnownExperiment {
     /// The machine it runs on.
     #[must_use]
     pub fn formula(&self, noise: Noise) -> Formula {
@@ -132,14 +132,14 @@ pub enum Procedure {
     /// Blocks, judged after each by these rules; scale and margin are the experiment's.
     Blocks(Rules),
     /// So many runs of each setting, back to back.
-    Repeats(usize, Reading),
+    Repeats(usize, RaceReading),
     /// Three to twelve runs of each setting, back to back, until they look steady.
-    Steady(Reading),
+    Steady(RaceReading),
 }
 
 /// What is made of runs back to back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum RaceReading {
     /// Different by Welch's test at 5 %, else the same.
     Welch,
     /// Different when the ratio of the means, plus or minus its one standard deviation, leaves out 1.
@@ -155,10 +155,10 @@ impl Contender {
         match self {
             Self::Ours => Procedure::Blocks(Rules::default()),
             Self::OursQuick => Procedure::Blocks(Rules::quick()),
-            Self::TenWelch => Procedure::Repeats(TEN, Reading::Welch),
-            Self::TenByEye => Procedure::Repeats(TEN, Reading::OneDeviation),
-            Self::SteadyByEye => Procedure::Steady(Reading::HalfMargin),
-            Self::SteadyWelch => Procedure::Steady(Reading::Welch),
+            Self::TenWelch => Procedure::Repeats(TEN, RaceReading::Welch),
+            Self::TenByEye => Procedure::Repeats(TEN, RaceReading::OneDeviation),
+            Self::SteadyByEye => Procedure::Steady(RaceReading::HalfMargin),
+            Self::SteadyWelch => Procedure::Steady(RaceReading::Welch),
         }
     }
 }
@@ -218,7 +218,7 @@ impl Score {
         self.ten_each += other.ten_each;
     }
 
-    fn enter(&mut self, experiment: &Experiment, claims: &[Claim], trials: usize) {
+    fn enter(&mut self, experiment: &KnownExperiment, claims: &[Claim], trials: usize) {
         let mut wrong = 0;
         for (claim, truth) in claims.iter().zip(experiment.truth()) {
             self.undecided += u32::from(claim.is_open());
@@ -256,7 +256,7 @@ pub fn score(
             Procedure::Repeats(most, reading) => {
                 back_to_back(*reading, experiment, &formula, seed, *most, |values| values.len() >= *most)
             }
-            Procedure::Steady(reading) => back_to_back(*reading, experiment, &formula, seed, STEADY_MOST, looks_steady),
+            Procedure::Steady(reading) => back_to_back(*reading, experiment, &formula, seed, MAX_STEADY, looks_steady),
         };
         score.enter(experiment, &claims, trials);
     }
@@ -265,7 +265,7 @@ pub fn score(
 
 fn ours(
     rules: Rules,
-    experiment: &Experiment,
+    experiment: &KnownExperiment,
     formula: &Formula,
     spending: &Arc<Spending>,
     seed: u64,
@@ -278,8 +278,8 @@ fn ours(
 
 /// Runs of the settings one after the other until each is `enough`, and what a reader makes of them.
 fn back_to_back(
-    reading: Reading,
-    experiment: &Experiment,
+    reading: RaceReading,
+    experiment: &KnownExperiment,
     formula: &Formula,
     seed: u64,
     most: usize,
@@ -304,31 +304,31 @@ fn repeated(settings: usize, trial: &mut dyn FnMut(usize) -> f64, enough: impl F
     (0..settings).map(&mut of).collect()
 }
 
-const STEADY_LEAST: usize = 3;
-const STEADY_MOST: usize = 12;
+const MIN_STEADY: usize = 3;
+const MAX_STEADY: usize = 12;
 /// A standard deviation of 3.5 % of the mean, which in log per cent it is.
 const STEADY_SD: f64 = 3.5;
 const STEADY_OUTLIER_SDS: f64 = 3.0;
 
 /// Three runs, more while they vary by 3.5 % or hold a value beyond three standard deviations, twelve at most.
 fn looks_steady(values: &[f64]) -> bool {
-    if values.len() < STEADY_LEAST {
+    if values.len() < MIN_STEADY {
         return false;
     }
     let (mean, sd) = mean_and_sd(values);
     let outlier = values.iter().any(|v| (v - mean).abs() > STEADY_OUTLIER_SDS * sd);
-    values.len() >= STEADY_MOST || sd < STEADY_SD && !outlier
+    values.len() >= MAX_STEADY || sd < STEADY_SD && !outlier
 }
 
 const PEER_LEVEL: f64 = 0.05;
 
-fn read(reading: Reading, experiment: &Experiment, reference: &[f64], sample: &[f64]) -> Claim {
+fn read(reading: RaceReading, experiment: &KnownExperiment, reference: &[f64], sample: &[f64]) -> Claim {
     let ((mean_r, sd_r), (mean_s, sd_s)) = (mean_and_sd(reference), mean_and_sd(sample));
     let effect = mean_s - mean_r;
     let different = match reading {
-        Reading::OneDeviation => effect * effect > sd_r * sd_r + sd_s * sd_s,
-        Reading::HalfMargin => effect.abs() > 0.5 * experiment.margin,
-        Reading::Welch => welch(sample, reference).is_some_and(|apart| apart.p() < PEER_LEVEL),
+        RaceReading::OneDeviation => effect * effect > sd_r * sd_r + sd_s * sd_s,
+        RaceReading::HalfMargin => effect.abs() > 0.5 * experiment.margin,
+        RaceReading::Welch => welch(sample, reference).is_some_and(|apart| apart.p() < PEER_LEVEL),
     };
     match (different, effect > 0.0) {
         (false, _) => Claim::Same,

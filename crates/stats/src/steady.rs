@@ -8,7 +8,7 @@ use crate::winsor::median;
 use serde::{Deserialize, Serialize};
 
 /// Warm-up ends after this many trials of the reference at the latest.
-const WARM_UP_MOST: usize = 5;
+const MAX_WARM_UP: usize = 5;
 /// Two neighbours closer than this share of their level have settled …
 const WARM_UP_RELATIVE: f64 = 0.02;
 /// … and so have two closer than this many standard deviations of a trial, where that is known.
@@ -21,7 +21,7 @@ const WARM_UP_SIGMAS: f64 = 3.0;
 /// no neighbour to agree with.
 #[must_use]
 pub fn warm_up_is_over(trials: &[f64], scale: Scale, noise_sd: Option<f64>) -> bool {
-    if trials.len() >= WARM_UP_MOST {
+    if trials.len() >= MAX_WARM_UP {
         return true;
     }
     let [.., before, last] = trials else { return false };

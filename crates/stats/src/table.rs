@@ -15,12 +15,12 @@ pub struct Table {
     cells: Vec<Option<f64>>,
     /// When the trial of each cell ran, where that is known.
     #[serde(default)]
-    ran: Vec<Option<Ran>>,
+    ran: Vec<Option<TrialTime>>,
 }
 
 /// When a trial ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct TrialTime {
     /// Its number among all trials, void ones included.
     pub trial: u32,
     /// The setting of the trial right before it; none where there was none, or a void one.
@@ -80,7 +80,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::set`].
-    pub fn set_ran(&mut self, block: usize, slot: Slot, value: f64, ran: Ran) -> Result<(), Error> {
+    pub fn set_ran(&mut self, block: usize, slot: Slot, value: f64, ran: TrialTime) -> Result<(), Error> {
         self.set(block, slot, value)?;
         let place = self.place(block, slot)?;
         if let Some(known) = self.ran.get_mut(place) {
@@ -91,7 +91,7 @@ impl Table {
 
     /// When the trial of a cell ran, where that is known.
     #[must_use]
-    pub fn ran(&self, block: usize, slot: Slot) -> Option<Ran> {
+    pub fn ran(&self, block: usize, slot: Slot) -> Option<TrialTime> {
         self.place(block, slot).ok().and_then(|place| self.ran.get(place).copied().flatten())
     }
 

@@ -96,7 +96,7 @@ impl SettingLook {
 
 /// One look at all settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Look {
+pub struct TableLook {
     /// Blocks used.
     pub blocks: u32,
     /// Whether the first block was left out.
@@ -128,7 +128,7 @@ pub struct Look {
     pub change_point: Option<ChangePoint>,
 }
 
-impl Look {
+impl TableLook {
     /// Settings still open.
     pub fn open(&self) -> impl Iterator<Item = &SettingLook> {
         self.settings.iter().filter(|s| s.claim.is_open())

@@ -13,9 +13,9 @@ const SCALE_PASSES: usize = 4;
 /// Sweeps of medians that give the first fit.
 const POLISH_SWEEPS: usize = 3;
 /// Winsorising starts with this many residual degrees of freedom …
-const LEAST_DF: f64 = 8.0;
+const MIN_DF: f64 = 8.0;
 /// … and this many blocks.
-const LEAST_BLOCKS: usize = 4;
+const MIN_BLOCKS: usize = 4;
 
 /// What winsorising did to a fit.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ impl Winsor {
     pub(crate) fn apply(&mut self, fit: &mut Fit, wanted: bool) {
         self.clipped.clear();
         self.clipped.resize(fit.raw.len(), false);
-        self.on = wanted && fit.df >= LEAST_DF && fit.rows() >= LEAST_BLOCKS;
+        self.on = wanted && fit.df >= MIN_DF && fit.rows() >= MIN_BLOCKS;
         if !self.on {
             return;
         }

@@ -21,15 +21,17 @@ CREATE TABLE powerband.experiment (
 CREATE INDEX experiment_fleet ON powerband.experiment (fleet) WHERE fleet IS NOT NULL;
 CREATE INDEX experiment_calibrates ON powerband.experiment USING hash (calibrates) WHERE calibrates IS NOT NULL;
 
+-- Whoever writes events holds the lock of their experiment's row, and that row stays while it has events (below): a foreign key
+-- would say the same, and look the row up once more for each event.
 CREATE TABLE powerband.event (
-    experiment bigint NOT NULL REFERENCES powerband.experiment (id),
+    experiment bigint NOT NULL,
     seq        bigint NOT NULL,              -- from 0, without gaps
     json       text   NOT NULL,              -- exactly as serialised
     PRIMARY KEY (experiment, seq)
 );
 
 CREATE TABLE powerband.superseded (
-    experiment bigint NOT NULL REFERENCES powerband.experiment (id),
+    experiment bigint NOT NULL,
     resumption bigint NOT NULL,              -- which one superseded it, from 1
     seq        bigint NOT NULL,              -- its number then
     json       text   NOT NULL,              -- exactly as serialised
@@ -57,3 +59,15 @@ CREATE TRIGGER event_is_kept BEFORE UPDATE OR DELETE ON powerband.event
     FOR EACH ROW EXECUTE FUNCTION powerband.keep();
 CREATE TRIGGER superseded_is_kept BEFORE UPDATE OR DELETE ON powerband.superseded
     FOR EACH ROW EXECUTE FUNCTION powerband.keep();
+
+CREATE FUNCTION powerband.keep_experiment() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM powerband.event WHERE experiment = OLD.id)
+       OR EXISTS (SELECT 1 FROM powerband.superseded WHERE experiment = OLD.id) THEN
+        RAISE EXCEPTION 'experiment % has events', OLD.id;
+    END IF;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END $$;
+
+CREATE TRIGGER experiment_is_kept BEFORE DELETE OR UPDATE OF id ON powerband.experiment
+    FOR EACH ROW EXECUTE FUNCTION powerband.keep_experiment();

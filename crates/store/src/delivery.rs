@@ -4,7 +4,7 @@
 //! error. A resumed experiment has superseded some of its events, and they are superseded in every store that gets it.
 use std::collections::BTreeMap;
 
-use powerband_record::ExperimentHeader;
+use powerband_record::{ExperimentHeader, IntoOrdered as _};
 
 use crate::row::Summary;
 use crate::{Difference, StoreError};
@@ -103,7 +103,7 @@ pub(crate) fn changes<'a>(place: &str, incoming: &'a Kept, there: &'a Kept) -> R
     let (our_cuts, their_cuts) = (incoming.cuts(), there.cuts());
     let last = |cuts: &BTreeMap<i64, i64>| cuts.keys().next_back().copied().unwrap_or(0);
     let (our_last, their_last) = (last(&our_cuts), last(&their_cuts));
-    let mut current: BTreeMap<i64, &str> = there.rows().collect();
+    let mut current: BTreeMap<i64, &str> = there.rows().into_map();
     let mut aside: BTreeMap<(i64, i64), &str> =
         there.superseded.iter().map(|row| ((row.resumption, row.seq), row.json.as_str())).collect();
     let mut changes = Changes::default();
@@ -145,8 +145,8 @@ pub(crate) fn changes<'a>(place: &str, incoming: &'a Kept, there: &'a Kept) -> R
 
 /// The beginning of an event, for a sentence.
 fn shortened(json: &str) -> String {
-    const LONGEST: usize = 120;
-    match json.char_indices().nth(LONGEST) {
+    const MAX: usize = 120;
+    match json.char_indices().nth(MAX) {
         Some((end, _)) => format!("{}…", &json[..end]),
         None => json.to_owned(),
     }

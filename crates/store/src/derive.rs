@@ -87,7 +87,7 @@ pub(crate) fn enter(db: &Connection, id: i64, event: &Event) -> Result<()> {
 fn enter_started(db: &Connection, id: i64, started: &Started) -> Result<()> {
     db.execute(
         "UPDATE experiment SET title = ?2, machine = ?3, far = ?4, load = ?5 WHERE id = ?1",
-        params![id, started.title, started.machine, started.far, json(&started.load)?],
+        params![id, started.title, started.machine, started.others(), json(&started.load)?],
     )?;
     let mut insert = db
         .prepare_cached("INSERT OR REPLACE INTO setting (experiment, setting, label, turns) VALUES (?1, ?2, ?3, ?4)")?;

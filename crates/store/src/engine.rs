@@ -6,7 +6,7 @@ use powerband_record::{Event, ExperimentHeader, Metric, Started};
 
 use crate::delivery::{Kept, Put};
 use crate::row::{Member, Summary};
-use crate::{Noise, Notice, StoreError};
+use crate::{Basis, CalibratedNoise, Notice, StoreError};
 
 pub(crate) trait Engine: Debug {
     /// The store as a person names it.
@@ -18,13 +18,7 @@ pub(crate) trait Engine: Debug {
     fn begin(&mut self, header: &ExperimentHeader) -> Result<i64, StoreError>;
     fn update_header(&mut self, id: i64, header: &ExperimentHeader) -> Result<(), StoreError>;
     fn append(&mut self, id: i64, event: &Event) -> Result<(), StoreError>;
-    fn rewind(
-        &mut self,
-        id: i64,
-        seen: (&ExperimentHeader, usize),
-        keep: usize,
-        header: &ExperimentHeader,
-    ) -> Result<(), StoreError>;
+    fn rewind(&mut self, id: i64, seen: Basis<'_>, keep: usize, header: &ExperimentHeader) -> Result<(), StoreError>;
     fn list(&self) -> Result<Vec<Summary>, StoreError>;
     fn of_fleet(&self, fleet: &str) -> Result<Vec<Member>, StoreError>;
     fn header(&self, id: i64) -> Result<ExperimentHeader, StoreError>;
@@ -33,7 +27,7 @@ pub(crate) trait Engine: Debug {
     fn require(&self, id: i64) -> Result<(), StoreError>;
     fn rederive(&mut self, id: i64) -> Result<Vec<String>, StoreError>;
     fn withdraw(&mut self, id: i64) -> Result<bool, StoreError>;
-    fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<Noise>, StoreError>;
+    fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<CalibratedNoise>, StoreError>;
 
     /// Makes the local file have all of an experiment that is to be written again.
     fn take_over(&mut self, _id: i64) -> Result<(), StoreError> {

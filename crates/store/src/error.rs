@@ -128,8 +128,16 @@ pub enum StoreError {
         /// Why.
         why: String,
     },
-    /// The database answers, and refuses.
+    /// The database knows the user not, or gives it no such right.
     #[error("{place} refused: {why}; check the user, the password and the user's rights there")]
+    Denied {
+        /// The shared store.
+        place: String,
+        /// Its words.
+        why: String,
+    },
+    /// The database answers, and cannot be used so.
+    #[error("{place} cannot be used: {why}")]
     Server {
         /// The shared store.
         place: String,
@@ -196,6 +204,7 @@ impl StoreError {
         match self {
             StoreError::NoPostgresql { .. } => ErrorClass::Unsupported,
             StoreError::BadUrl { .. } => ErrorClass::Usage,
+            StoreError::Denied { .. } => ErrorClass::Denied,
             _ => ErrorClass::Aborted,
         }
     }
@@ -209,7 +218,7 @@ impl StoreError {
         };
         match code {
             ErrorCode::DiskFull => StoreError::Full { path },
-            // The shared index beside the log grows by truncation and page-wise writes; only a full disk refuses those.
+            // The shared index next to the log grows by truncation and page-wise writes; only a full disk refuses those.
             ErrorCode::SystemIoFailure if matches!(extended_code, SQLITE_IOERR_SHMSIZE | SQLITE_IOERR_SHMMAP) => {
                 StoreError::Full { path }
             }

@@ -9,6 +9,7 @@
 //! An experiment is always written to an SQLite file first. A shared store is where that file's experiments are delivered to
 //! ([`delivery`]), so that a database which cannot be reached stops no experiment.
 mod address;
+mod attempts;
 mod copied;
 mod delivery;
 mod derive;
@@ -28,7 +29,7 @@ mod store;
 pub use address::{is_shared, without_password};
 pub use error::{Difference, StoreError};
 pub use moved::{Moved, migrate};
-pub use noise::Noise;
+pub use noise::CalibratedNoise;
 pub use notice::Notice;
 pub use row::{Member, SearchSummary, State, Summary};
-pub use store::{Purpose, Store};
+pub use store::{Basis, Purpose, Store};

@@ -1,15 +1,16 @@
 //! The engine on one SQLite file. SQL that only reads is here, SQL that derives in `derive`.
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use powerband_record::{Event, ExperimentHeader, Metric, Started};
+use powerband_record::{Event, ExperimentHeader, FleetTask, Metric, Started};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, TransactionBehavior, params};
 
 use crate::delivery::{Kept, Put};
 use crate::engine::Engine;
 use crate::row::{Member, SearchSummary, State, Summary};
-use crate::{Noise, StoreError, derive, schema};
+use crate::{Basis, CalibratedNoise, StoreError, derive, schema};
 
 /// How long we wait for another writer. Every write of ours takes milliseconds.
 const WAIT: Duration = Duration::from_secs(10);
@@ -88,6 +89,7 @@ impl Local {
             let (header, mut summary) = row.map_err(sqlite)?;
             let header = parse_header(summary.id, &header)?;
             (summary.started_unix_s, summary.host, summary.owner) = (header.started_unix_s, header.host, header.owner);
+            summary.fleet = header.fleet.map(|task| FleetTask { facts: BTreeMap::new(), ..task });
             Ok(summary)
         })
         .collect()
@@ -152,13 +154,7 @@ impl Engine for Local {
         appended
     }
 
-    fn rewind(
-        &mut self,
-        id: i64,
-        seen: (&ExperimentHeader, usize),
-        keep: usize,
-        header: &ExperimentHeader,
-    ) -> Result<(), StoreError> {
+    fn rewind(&mut self, id: i64, seen: Basis<'_>, keep: usize, header: &ExperimentHeader) -> Result<(), StoreError> {
         let path = self.path.clone();
         let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(&path, &error);
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
@@ -200,7 +196,7 @@ impl Engine for Local {
         require(&self.db, &self.path, id)
     }
 
-    fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<Noise>, StoreError> {
+    fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<CalibratedNoise>, StoreError> {
         self.latest_noise(host, started, metric)
     }
 
@@ -295,6 +291,7 @@ fn summary(row: &Row) -> rusqlite::Result<Summary> {
         started_unix_s: 0,
         host: String::new(),
         owner: None,
+        fleet: None,
         title: row.get(2)?,
         machine: row.get(3)?,
         far: row.get(4)?,

@@ -1,6 +1,8 @@
 //! From one store to another: every experiment, with its header, its events and those that were superseded.
 use std::collections::BTreeMap;
 
+use powerband_record::IntoOrdered as _;
+
 use crate::{Store, StoreError};
 
 /// What moving experiments came to.
@@ -24,7 +26,7 @@ pub struct Moved {
 /// # Errors
 /// When a store cannot be read or written; what was delivered before stays.
 pub fn migrate(from: &Store, to: &mut Store, same_numbers: bool) -> Result<Moved, StoreError> {
-    let known: BTreeMap<String, i64> = to.engine.keys()?.into_iter().map(|(id, key)| (key, id)).collect();
+    let known: BTreeMap<String, i64> = to.engine.keys()?.into_iter().map(|(id, key)| (key, id)).into_map();
     let mut moved = Moved::default();
     for (id, key) in from.engine.keys()? {
         let kept = from.engine.kept(id, &key, 0)?;

@@ -7,7 +7,7 @@ use crate::local::Local;
 
 /// The noise of a metric as the latest fitting calibration found it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Noise {
+pub struct CalibratedNoise {
     /// The calibration.
     pub experiment: i64,
     /// Trials it had.
@@ -37,13 +37,13 @@ impl Local {
         host: &str,
         started: &Started,
         metric: &Metric,
-    ) -> Result<Option<Noise>, StoreError> {
+    ) -> Result<Option<CalibratedNoise>, StoreError> {
         let load = serde_json::to_string(&started.load).unwrap_or_default();
-        let key = params![metric.name, metric.boundary, started.machine, started.far, started.system, load, host];
+        let key = params![metric.name, metric.boundary, started.machine, started.others(), started.system, load, host];
         let noise = |row: &rusqlite::Row| {
             let (level, sigma): (f64, f64) = (row.get(2)?, row.get(3)?);
             let relative = row.get(6)? || level == 0.0;
-            Ok(Noise {
+            Ok(CalibratedNoise {
                 experiment: row.get(0)?,
                 trials: row.get(1)?,
                 level,
@@ -68,6 +68,6 @@ pub(crate) fn key_of_event(host: &str, event: &str) -> Option<String> {
 
 /// The same from a plan that was resolved.
 pub(crate) fn key(host: &str, started: &Started) -> String {
-    let words = (host, &started.machine, &started.far, &started.system, &started.load);
+    let words = (host, &started.machine, &started.others(), &started.system, &started.load);
     serde_json::to_string(&words).unwrap_or_default()
 }

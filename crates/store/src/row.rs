@@ -1,5 +1,5 @@
 //! Rows as the store's callers see them.
-use powerband_record::{CloseReason, ExperimentHeader, Owner};
+use powerband_record::{CloseReason, ExperimentHeader, FleetTask, Owner};
 use serde::{Deserialize, Serialize};
 
 /// Whether an experiment goes on.
@@ -41,7 +41,7 @@ pub struct SearchSummary {
     pub sought: String,
     /// How it ended, as its journal has it (`confirmed`); absent until it has.
     pub end: Option<String>,
-    /// Label of the setting it ended with; absent = the machine as found.
+    /// Label of the setting it ended with; absent = the baseline.
     pub answer: Option<String>,
 }
 
@@ -56,6 +56,9 @@ pub struct Summary {
     pub host: String,
     /// The process that runs it, or ran it last.
     pub owner: Option<Owner>,
+    /// The node of a fleet that it is about, if any; without its facts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetTask>,
     /// Title of its plan, if any.
     pub title: Option<String>,
     /// The near machine; absent before the plan is stored.

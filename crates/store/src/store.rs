@@ -6,7 +6,10 @@ use powerband_record::{Event, ExperimentHeader, Metric, Started};
 use crate::engine::Engine;
 use crate::local::{Local, parse_events};
 use crate::row::{Member, Summary};
-use crate::{Noise, Notice, StoreError};
+use crate::{CalibratedNoise, Notice, StoreError, attempts};
+
+/// What a decision about an experiment rests on: its header, and how many events it had.
+pub type Basis<'s> = (&'s ExperimentHeader, usize);
 
 /// What a shared store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +43,7 @@ impl Store {
     /// the SQLite file that experiments are written to first.
     ///
     /// # Errors
-    /// [`StoreError::NoPostgresql`], [`StoreError::BadUrl`], [`StoreError::Server`], [`StoreError::NewerVersion`],
+    /// [`StoreError::NoPostgresql`], [`StoreError::BadUrl`], [`StoreError::Denied`], [`StoreError::Server`], [`StoreError::NewerVersion`],
     /// [`StoreError::NotOurs`]; [`StoreError::Unreachable`], which for writing is a notice; as [`Store::open`] of the file.
     pub fn open_shared(url: &str, journal: &Path, purpose: Purpose) -> Result<Option<Store>, StoreError> {
         #[cfg(feature = "postgresql")]
@@ -135,22 +138,22 @@ impl Store {
     pub fn rewind(
         &mut self,
         id: i64,
-        seen: (&ExperimentHeader, usize),
+        seen: Basis<'_>,
         keep: usize,
         header: &ExperimentHeader,
     ) -> Result<(), StoreError> {
         self.engine.rewind(id, seen, keep, header)
     }
 
-    /// All experiments, oldest first.
+    /// All experiments, oldest first. Of the attempts of a node of a fleet it is the one that counts.
     ///
     /// # Errors
     /// [`StoreError::Unreadable`] for a header that is none, [`StoreError::Corrupt`], [`StoreError::Io`].
     pub fn list(&self) -> Result<Vec<Summary>, StoreError> {
-        self.engine.list()
+        Ok(attempts::counting(self.engine.list()?))
     }
 
-    /// The experiments of a fleet, by its key, oldest first.
+    /// The experiments of a fleet, by its key, oldest first: every attempt of every node.
     ///
     /// # Errors
     /// As [`Store::list`].
@@ -226,13 +229,13 @@ impl Store {
     }
 
     /// The noise of `metric` for an experiment that `host` is about to run: of the latest calibration on the same machine
-    /// under the same system, with the same far end and the same load, by a meter that covers the same. `None` when there
+    /// under the same system, with the same peer and the same load, by a meter that covers the same. `None` when there
     /// is none. What is measured must not depend on it once an experiment has begun: resuming and repeating read what
     /// `started` says.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`], [`StoreError::Io`].
-    pub fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<Noise>, StoreError> {
+    pub fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<CalibratedNoise>, StoreError> {
         self.engine.noise(host, started, metric)
     }
 }

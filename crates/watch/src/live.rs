@@ -11,9 +11,9 @@ use powerband_host::{ObserverUsage, observer_usage};
 use powerband_record::Side;
 use powerband_rig::{Notes, Rig, RigError, check_lost};
 
-use crate::{Cost, Sample, Sampler};
+use crate::{Cost, MachineSample, Sampler};
 pub use error::WatchError;
-pub use log::Target;
+pub use log::LogTarget;
 pub use metrics_file::write_metrics;
 pub use pace::{Pace, Time};
 
@@ -30,7 +30,7 @@ pub struct Watched {
 
 /// How watching ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum WatchEnd {
     /// It was to end, or nobody reads any more.
     Done,
     /// A stop was asked for.
@@ -48,7 +48,7 @@ impl Watched {
     ///
     /// # Errors
     /// [`WatchError`].
-    pub fn show(mut self, colour: bool, notes: &mut dyn Notes) -> Result<End, WatchError> {
+    pub fn show(mut self, colour: bool, notes: &mut dyn Notes) -> Result<WatchEnd, WatchError> {
         let end = terminal::run(&mut self, colour)?;
         self.close(notes);
         Ok(end)
@@ -60,17 +60,17 @@ impl Watched {
     /// [`WatchError`].
     pub fn log(
         mut self,
-        target: Option<Target>,
+        target: Option<LogTarget>,
         line: &mut dyn FnMut(&str) -> bool,
         notes: &mut dyn Notes,
-    ) -> Result<End, WatchError> {
+    ) -> Result<WatchEnd, WatchError> {
         let end = log::run(&mut self, target, line, notes)?;
         self.close(notes);
         Ok(end)
     }
 
     /// Looks now. A lost machine has nothing to report.
-    fn sample(&mut self) -> Result<Sample, WatchError> {
+    fn sample(&mut self) -> Result<MachineSample, WatchError> {
         let at_ns = self.rig.world().now_ns();
         let machine = self.rig.world().machine(Side::Near).ok_or(RigError::Gone)?;
         let sample = self.sampler.sample(machine, at_ns);

@@ -1,7 +1,7 @@
 //! A sample as OpenMetrics text, which node_exporter's textfile collector reads too.
 use std::fmt::Write as _;
 
-use crate::{Cost, Sample, Scene};
+use crate::{Cost, MachineSample, Scene};
 
 /// One family: name, which ends with its unit, the unit, and what it says.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub struct Family {
 }
 
 /// Labels and the value of one of a family's samples.
-pub type Point = (Vec<(&'static str, String)>, f64);
+pub type LabelledValue = (Vec<(&'static str, String)>, f64);
 
 /// What ends the text.
 pub const OPENMETRICS_END: &str = "# EOF\n";
@@ -25,11 +25,12 @@ pub const OPENMETRICS_END: &str = "# EOF\n";
 /// The text of a sample, from its first line to `# EOF`. What is not known is left out; nothing has a time, as its
 /// readers give it their own.
 #[must_use]
-pub fn openmetrics(scene: &Scene, sample: &Sample, cost: Cost) -> String {
+pub fn openmetrics(scene: &Scene, sample: &MachineSample, cost: Cost) -> String {
     let mut text = String::new();
-    let mut say =
-        |name, unit, help, points: Vec<Point>| family(&mut text, &Family { name, counts: false, unit, help }, &points);
-    let of_cpus = |value: &dyn Fn(&crate::CpuNow) -> Option<f64>| -> Vec<Point> {
+    let mut say = |name, unit, help, points: Vec<LabelledValue>| {
+        family(&mut text, &Family { name, counts: false, unit, help }, &points)
+    };
+    let of_cpus = |value: &dyn Fn(&crate::CpuNow) -> Option<f64>| -> Vec<LabelledValue> {
         let cpus = scene.cpus.iter().zip(&sample.cpus);
         cpus.filter_map(|((cpu, _), now)| Some((vec![("cpu", cpu.to_string())], value(now)?))).collect()
     };
@@ -79,7 +80,7 @@ pub fn openmetrics(scene: &Scene, sample: &Sample, cost: Cost) -> String {
 }
 
 /// Adds a family; one without a sample is not told of.
-pub fn family(text: &mut String, family: &Family, points: &[Point]) {
+pub fn family(text: &mut String, family: &Family, points: &[LabelledValue]) {
     if points.is_empty() {
         return;
     }

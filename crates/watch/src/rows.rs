@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-use crate::{Sample, Scene};
+use crate::{MachineSample, Scene};
 
 /// What the observer itself has cost so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,9 +23,9 @@ pub const KIND: &str = "watch";
 
 /// The shape of a line of JSON: which columns there are depends on the machine, so that they are told by how they are named.
 #[derive(Debug)]
-pub struct Row;
+pub struct RowShape;
 
-impl JsonSchema for Row {
+impl JsonSchema for RowShape {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Row".into()
     }
@@ -109,7 +109,7 @@ impl Rows {
 
     /// A sample as a line of CSV; what is not known is empty.
     #[must_use]
-    pub fn csv(&self, sample: &Sample, cost: Option<Cost>) -> String {
+    pub fn csv(&self, sample: &MachineSample, cost: Option<Cost>) -> String {
         let cell = |value: Value| match value {
             Value::Null => String::new(),
             Value::String(text) if text.contains([',', '"', '\n']) => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -121,7 +121,7 @@ impl Rows {
 
     /// A sample as a line of JSON, under the same names; what is not known is `null`.
     #[must_use]
-    pub fn jsonl(&self, sample: &Sample, cost: Option<Cost>) -> String {
+    pub fn jsonl(&self, sample: &MachineSample, cost: Option<Cost>) -> String {
         let mut row = Map::new();
         row.insert("version".into(), json!(VERSION));
         row.insert("kind".into(), json!(KIND));
@@ -129,7 +129,7 @@ impl Rows {
         Value::Object(row).to_string()
     }
 
-    fn cells(&self, sample: &Sample, cost: Option<Cost>) -> Vec<Value> {
+    fn cells(&self, sample: &MachineSample, cost: Option<Cost>) -> Vec<Value> {
         let since_ns = sample.at_ns.saturating_sub(self.start_ns);
         let mut cells = vec![number(Some(since_ns as f64 * 1e-9), 1e3)];
         cells.extend(self.unix_ms.map(|unix_ms| json!(unix_ms + since_ns / 1_000_000)));

@@ -26,7 +26,7 @@ pub struct Scene {
 
 /// A machine at one moment, and what happened since the sample before.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
+pub struct MachineSample {
     /// The World's clock when it was read, ns.
     pub at_ns: u64,
     /// In the order of [`Scene::cpus`].
@@ -155,7 +155,7 @@ impl Sampler {
     }
 
     /// Reads everything, at `at_ns` of the World's clock.
-    pub fn sample(&mut self, machine: &mut dyn Look, at_ns: u64) -> Sample {
+    pub fn sample(&mut self, machine: &mut dyn Look, at_ns: u64) -> MachineSample {
         machine.read_many(&self.handles, &mut self.texts);
         let mut rest = self.texts.as_slice();
         let mut take = |count: usize| {
@@ -185,7 +185,7 @@ impl Sampler {
         let watts = self.powers.watts(last.as_ref().map(|last| &last.power), &now.power);
         self.follow(machine, &now.busy, lost);
         self.last = Some(now);
-        Sample { at_ns, cpus, policies, watts }
+        MachineSample { at_ns, cpus, policies, watts }
     }
 
     /// Opens the files of CPUs again for the next sample, where a CPU came or went since the one before, or files are

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::{Cost, Sample, Scene};
+use crate::{Cost, MachineSample, Scene};
 
 /// The pauses between samples that `+` and `-` choose from, ns: at most ten samples a second.
 pub const INTERVALS_NS: [u64; 7] =
@@ -19,7 +19,7 @@ const KEPT: usize = 480;
 
 /// What a key asks of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum KeyRequest {
     /// Nothing, but the screen may look different now.
     Nothing,
     /// To end.
@@ -32,7 +32,7 @@ pub enum Asked {
 #[derive(Debug)]
 pub struct View {
     scene: Scene,
-    samples: VecDeque<Sample>,
+    samples: VecDeque<MachineSample>,
     interval_ns: u64,
     paused: bool,
     help: bool,
@@ -44,7 +44,7 @@ pub struct View {
     first: usize,
     /// What the observer cost, and over how long, ns.
     cost: Option<(Cost, u64)>,
-    /// What is said beside the machine's name in place of the pace.
+    /// What is said next to the machine's name in place of the pace.
     remark: Option<String>,
     colour: bool,
 }
@@ -70,7 +70,7 @@ impl View {
     }
 
     /// Shows a sample.
-    pub fn push(&mut self, sample: Sample) {
+    pub fn push(&mut self, sample: MachineSample) {
         while self.samples.len() >= KEPT {
             self.samples.pop_front();
         }
@@ -95,15 +95,15 @@ impl View {
     }
 
     /// Does what a key means.
-    pub fn key(&mut self, key: KeyEvent) -> Asked {
+    pub fn key(&mut self, key: KeyEvent) -> KeyRequest {
         if key.kind == KeyEventKind::Release {
-            return Asked::Nothing;
+            return KeyRequest::Nothing;
         }
         let last = self.scene.cpus.len().saturating_sub(1);
         match key.code {
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Asked::Stop,
-            KeyCode::Char('q') => return Asked::Quit,
-            KeyCode::Esc if !self.help => return Asked::Quit,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return KeyRequest::Stop,
+            KeyCode::Char('q') => return KeyRequest::Quit,
+            KeyCode::Esc if !self.help => return KeyRequest::Quit,
             KeyCode::Esc => self.help = false,
             KeyCode::Char('?' | 'h') => self.help = !self.help,
             KeyCode::Char(' ') => self.paused = !self.paused,
@@ -118,7 +118,7 @@ impl View {
             KeyCode::Enter => self.pick(),
             _ => {}
         }
-        Asked::Nothing
+        KeyRequest::Nothing
     }
 
     /// Picks the marked line, or lets it go.

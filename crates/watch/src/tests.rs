@@ -13,7 +13,7 @@ const MS: u64 = 1_000_000;
 const INTERVAL_NS: u64 = 200 * MS;
 
 /// A machine that counts for a while, rests, and counts again, looked at five times a second.
-fn worked(name: &str, samples: u64) -> (Scene, Vec<Sample>) {
+fn worked(name: &str, samples: u64) -> (Scene, Vec<MachineSample>) {
     let mut world = SimWorld::new(Profile::builtin(name).unwrap(), None, 1).unwrap();
     let mut sampler = Sampler::open(world.machine(Side::Near).unwrap(), None, false);
     let mut taken = Vec::new();
@@ -32,7 +32,7 @@ fn worked(name: &str, samples: u64) -> (Scene, Vec<Sample>) {
     (sampler.scene().clone(), taken)
 }
 
-fn view(scene: Scene, samples: Vec<Sample>) -> View {
+fn view(scene: Scene, samples: Vec<MachineSample>) -> View {
     let mut view = View::new(scene, INTERVAL_NS, None, false);
     samples.into_iter().for_each(|sample| view.push(sample));
     view
@@ -47,7 +47,7 @@ fn screen(view: &mut View, width: u16, height: u16) -> String {
     (0..height).map(line).collect()
 }
 
-fn press(view: &mut View, code: KeyCode) -> Asked {
+fn press(view: &mut View, code: KeyCode) -> KeyRequest {
     view.key(KeyEvent::new(code, KeyModifiers::NONE))
 }
 
@@ -77,7 +77,8 @@ fn a_large_screen_shows_more_of_it() {
 #[test]
 fn no_size_is_a_panic() {
     let (scene, samples) = worked("quadcore", 20);
-    for (scene, samples) in [(scene.clone(), samples), (scene, Vec::new()), (Scene::default(), vec![Sample::default()])]
+    for (scene, samples) in
+        [(scene.clone(), samples), (scene, Vec::new()), (Scene::default(), vec![MachineSample::default()])]
     {
         let mut view = view(scene, samples);
         assert!(screen(&mut view, 20, 5).starts_with("too small: needs"));
@@ -99,8 +100,11 @@ fn many(cpus: u32) -> View {
     let now = |cpu: u32| CpuNow { clock_khz: Some(1_600_000 + cpu), ..CpuNow::default() };
     let governor = |cpu| if cpu == 7 { "powersave" } else { "ondemand" };
     let stands = |cpu| ClockNow { governor: Some(governor(cpu).into()), min_khz: Some(1), ..ClockNow::default() };
-    let sample =
-        Sample { cpus: (0..cpus).map(now).collect(), policies: (0..cpus).map(stands).collect(), ..Sample::default() };
+    let sample = MachineSample {
+        cpus: (0..cpus).map(now).collect(),
+        policies: (0..cpus).map(stands).collect(),
+        ..MachineSample::default()
+    };
     let scene = Scene {
         cpus: (0..cpus).map(|cpu| (cpu, Vec::new())).collect(),
         policies: (0..cpus).map(policy).collect(),
@@ -131,7 +135,7 @@ fn without_clocks_utilisation_takes_their_place() {
     let (mut scene, samples) = worked("quadcore", 40);
     scene.policies.clear();
     scene.machine = "recorded:".to_owned() + &"long/".repeat(30);
-    let blind = |mut sample: Sample| {
+    let blind = |mut sample: MachineSample| {
         sample.policies.clear();
         sample.cpus.iter_mut().for_each(|cpu| cpu.clock_khz = None);
         sample
@@ -146,8 +150,8 @@ fn without_clocks_utilisation_takes_their_place() {
 #[test]
 fn keys_do_what_the_last_line_says() {
     let mut view = many(4);
-    assert_eq!(press(&mut view, KeyCode::Char('q')), Asked::Quit);
-    assert_eq!(view.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Asked::Stop);
+    assert_eq!(press(&mut view, KeyCode::Char('q')), KeyRequest::Quit);
+    assert_eq!(view.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), KeyRequest::Stop);
     press(&mut view, KeyCode::Char(' '));
     assert!(view.paused() && screen(&mut view, 80, 24).contains("paused, space goes on"));
     press(&mut view, KeyCode::Char(' '));
@@ -160,8 +164,8 @@ fn keys_do_what_the_last_line_says() {
     assert_eq!(seen, [100, 100, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 10_000, 10_000]);
     press(&mut view, KeyCode::Char('?'));
     assert!(screen(&mut view, 80, 24).contains("pause, go on"));
-    assert_eq!(press(&mut view, KeyCode::Esc), Asked::Nothing, "the first one closes the page");
-    assert_eq!(press(&mut view, KeyCode::Esc), Asked::Quit);
+    assert_eq!(press(&mut view, KeyCode::Esc), KeyRequest::Nothing, "the first one closes the page");
+    assert_eq!(press(&mut view, KeyCode::Esc), KeyRequest::Quit);
 }
 
 #[test]

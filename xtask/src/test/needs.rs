@@ -7,7 +7,7 @@ use crate::cargo::top;
 use crate::metadata::target_folder;
 
 /// Program, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 50] = [
+const PACKAGES: [(&str, &str); 61] = [
     ("cc", "build-essential"),
     ("make", "build-essential"),
     ("ip", "iproute2"),
@@ -61,6 +61,18 @@ const PACKAGES: [(&str, &str); 50] = [
     ("munged", "munge"),
     ("mmdebstrap", "mmdebstrap"),
     ("systemd-nspawn", "systemd-container"),
+    ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf"),
+    ("x86_64-linux-gnu-gcc", "gcc-x86-64-linux-gnu"),
+    // Libraries of C, which Debian's compilers only recommend.
+    ("aarch64-linux-gnu/libc.a", "libc6-dev-arm64-cross"),
+    ("arm-linux-gnueabihf/libc.a", "libc6-dev-armhf-cross"),
+    ("x86_64-linux-gnu/libc.a", "libc6-dev-amd64-cross"),
+    ("qemu-system-arm", "qemu-system-arm"),
+    ("dtc", "device-tree-compiler"),
+    ("qemu-arm-static", "qemu-user-static"),
+    ("lintian", "lintian"),
+    ("arch-test", "arch-test"),
 ];
 
 /// Packages that are on their way.

@@ -8,8 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result};
 
 use super::built::{Binary, FEATURES};
-use super::locked;
-use crate::cargo::{cargo, for_tests, shown};
+use crate::cargo::{cargo, for_tests, locked, shown};
 use crate::tally::{Reader, Tally};
 
 /// What runs as one process.
@@ -48,8 +47,8 @@ pub(crate) struct Group {
 pub(crate) struct Surroundings<'a> {
     /// Their temporary folder.
     pub(crate) temporary: &'a Path,
-    /// The command that was built with them.
-    pub(crate) powerband: Option<&'a PathBuf>,
+    /// The command that was built with them, by the variable that names it to them; of boards' architectures, too.
+    pub(crate) programs: &'a [(String, PathBuf)],
 }
 
 /// Runs a group and counts.
@@ -68,7 +67,10 @@ pub(crate) fn run(group: &Group, around: &Surroundings) -> Result<Tally> {
     };
     let tallies: Vec<Result<Tally>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..group.at_once.max(1)).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Ok(Tally::check(false)))).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|_| Ok(Tally::failure("running a test binary panicked"))))
+            .collect()
     });
     let mut sum = Tally::default();
     for tally in tallies {
@@ -94,9 +96,7 @@ fn one(job: &Job, threads: usize, around: &Surroundings) -> Result<Tally> {
         }
     };
     command.env("TMPDIR", around.temporary);
-    if let Some(powerband) = around.powerband {
-        command.env("POWERBAND_BUILT", powerband);
-    }
+    command.envs(around.programs.iter().map(|(name, program)| (name, program)));
     counted(&mut command, &job.title())
 }
 
@@ -105,7 +105,7 @@ fn counted(command: &mut Command, title: &str) -> Result<Tally> {
     eprintln!("$ {}", shown(command));
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {}", shown(command)))?;
-    let mut reader = Reader::default();
+    let mut reader = Reader::of(title);
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n') {
             let line = line?;
@@ -156,8 +156,8 @@ pub(crate) mod tests {
             threads: 3,
             is_quiet: false,
         };
-        let built = PathBuf::from("/t/powerband");
-        let tally = run(&group, &Surroundings { temporary: Path::new("/tmp/t"), powerband: Some(&built) }).unwrap();
-        assert_eq!(tally, Tally { passed: 4, failed: 1, ..Tally::default() });
+        let programs = [("POWERBAND_BUILT".to_owned(), PathBuf::from("/t/powerband"))];
+        let tally = run(&group, &Surroundings { temporary: Path::new("/tmp/t"), programs: &programs }).unwrap();
+        assert_eq!((tally.passed, tally.failed), (4, 1));
     }
 }

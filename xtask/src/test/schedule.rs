@@ -20,7 +20,7 @@ pub(crate) struct Run {
 }
 
 /// How a tier ended, and how long it ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) tier: Tier,
     pub(crate) time: Duration,
@@ -76,7 +76,7 @@ fn loud(runs: &mut [(&Run, &mut Ended)], built: &Built) -> Result<()> {
 }
 
 fn surroundings<'a>(run: &'a Run, built: &'a Built) -> Surroundings<'a> {
-    Surroundings { temporary: run.place.path(), powerband: built.powerband.as_ref() }
+    Surroundings { temporary: run.place.path(), programs: &built.programs }
 }
 
 /// A check that the tests of a tier left nothing of ours.
@@ -85,10 +85,10 @@ fn nothing_left(run: &Run, patience: Duration) -> Result<Tally> {
         return Ok(Tally::default());
     }
     let left = run.place.left_after(patience)?;
-    if !left.is_empty() {
-        eprintln!("the tier {} left in its temporary folder: {}", run.tier, left.join(", "));
-    }
-    Ok(Tally::check(left.is_empty()))
+    Ok(Tally::check(
+        left.is_empty(),
+        &format!("the tier {} left in its temporary folder: {}", run.tier, left.join(", ")),
+    ))
 }
 
 #[cfg(test)]
@@ -135,8 +135,8 @@ mod tests {
         ];
         // What it left is found at once.
         let ended = all_within(&runs, &Built::default(), Duration::ZERO).unwrap();
-        let tally = |passed, failed| Tally { passed, failed, ..Tally::default() };
-        let tallies: Vec<(Tier, Tally)> = ended.iter().map(|ended| (ended.tier, ended.tally)).collect();
-        assert_eq!(tallies, [(Tier::Pure, tally(2, 0)), (Tier::Host, tally(1, 1)), (Tier::Guest, tally(2, 0))]);
+        let counts: Vec<_> = ended.iter().map(|ended| (ended.tier, ended.tally.passed, ended.tally.failed)).collect();
+        assert_eq!(counts, [(Tier::Pure, 2, 0), (Tier::Host, 1, 1), (Tier::Guest, 2, 0)]);
+        assert_eq!(ended[1].tally.failures, ["the tier host left in its temporary folder: powerband-left"]);
     }
 }

@@ -16,7 +16,7 @@ const OURS: &str = "powerband";
 /// How long the processes of a test that has ended may take to remove what they hold.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The folder, removed when dropped. It is ours alone, so that whoever else runs tests on this machine changes nothing.
+/// The folder, removed when dropped. It is ours alone, so that anyone who else runs tests on this machine changes nothing.
 #[derive(Debug)]
 pub(crate) struct Temporary(PathBuf);
 

@@ -14,7 +14,7 @@ pub(crate) enum Tier {
     Pure,
     /// Tests that use this machine: processes, control groups, name spaces, loop file systems.
     Host,
-    /// Tests against services that run beside us.
+    /// Tests against services that run next to us.
     Services,
     /// Tests inside a kernel of their own.
     Guest,
@@ -108,6 +108,11 @@ impl Tier {
                 "iperf3",
                 "nuttcp",
                 "mmdebstrap",
+                "qemu-system-arm",
+                "dtc",
+                "arm-linux-gnueabihf-gcc",
+                "arm-linux-gnueabihf/libc.a",
+                "qemu-arm-static",
             ],
         }
     }
@@ -214,7 +219,7 @@ mod tests {
             name: (*name).to_owned(),
             path: "/t".into(),
         };
-        Built { binaries: binaries.iter().map(binary).collect(), examples, powerband: None }
+        Built { binaries: binaries.iter().map(binary).collect(), examples, programs: Vec::new() }
     }
 
     /// Each group as its binaries' titles, how many of them at once, and how many tests of each.

@@ -3,7 +3,7 @@ use super::Problem;
 use super::source::Source;
 
 /// No file is longer, lines.
-const MOST_LINES: usize = 600;
+const MAX_LINES: usize = 600;
 
 /// Most files are shorter, lines.
 const USUAL_LINES: usize = 400;
@@ -21,9 +21,9 @@ const NOTHING_SAID_ALONE: [&str; 4] = ["base", "core", "types", "imp"];
 pub(super) fn sizes(sources: &[Source]) -> Vec<Problem> {
     let mut problems: Vec<Problem> = sources
         .iter()
-        .filter(|source| source.lines.len() > MOST_LINES)
+        .filter(|source| source.lines.len() > MAX_LINES)
         .map(|source| {
-            let what = format!("{} lines; {MOST_LINES} is the most: split it by noun", source.lines.len());
+            let what = format!("{} lines; {MAX_LINES} is the most: split it by noun", source.lines.len());
             Problem::new(&source.path, 0, what)
         })
         .collect();

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use powerband_bench_virtual::{Guest, Kernel, Options, powerband};
+use powerband_bench_virtual::{BootOptions, Guest, GuestKernel, powerband};
 use tempfile::TempDir;
 
 use crate::desk::had;
@@ -69,7 +69,7 @@ impl Build {
     }
 
     /// The kernel, compiled with the fragment, and the governors it was promised.
-    fn kernel(&self, default: &str) -> (Kernel, BTreeSet<String>) {
+    fn kernel(&self, default: &str) -> (GuestKernel, BTreeSet<String>) {
         self.make(&["allnoconfig"]);
         self.merge(&SMALL.split(' ').map(|line| format!("{line}\n")).collect::<Vec<_>>());
         let fragment = self.fragment(default);
@@ -79,7 +79,7 @@ impl Build {
         let promised = promised.map(str::to_lowercase).collect();
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         self.make(&[&format!("-j{jobs}"), "bzImage"]);
-        (Kernel::built(self.path("arch/x86/boot/bzImage")), promised)
+        (GuestKernel::built(self.path("arch/x86/boot/bzImage")), promised)
     }
 }
 
@@ -128,7 +128,7 @@ fn sweep_a_kernel_built_by_the_fragment_has_what_it_promised() {
     // With the second, intel_pstate comes along and finds no CPU of its own. Little is compiled again for it.
     for default in ["conservative", "powersave"] {
         let (kernel, promised) = build.kernel(default);
-        let options = Options { kernel: Some(kernel), ..Options::machine("quadcore").unwrap() };
+        let options = BootOptions { kernel: Some(kernel), ..BootOptions::machine("quadcore").unwrap() };
         let Some(mut guest) = had(Guest::boot(&options)) else { return };
         turn_all(&mut guest, default, &promised);
     }

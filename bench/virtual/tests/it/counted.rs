@@ -1,5 +1,5 @@
 //! Time counted in instructions: the kernel's governors decide the same, run after run.
-use powerband_bench_virtual::{Options, run_counted};
+use powerband_bench_virtual::{BootOptions, run_counted};
 
 use crate::desk::had;
 
@@ -16,7 +16,7 @@ cat stats/time_in_state stats/total_trans stats/trans_table /proc/uptime";
 
 #[test]
 fn two_counted_runs_are_alike_to_the_letter() {
-    let options = Options::machine("quadcore").unwrap();
+    let options = BootOptions::machine("quadcore").unwrap();
     // At the same time: what the other takes of this machine is no part of a guest's time.
     let run = || had(run_counted(&options, SCRIPT));
     let runs: Option<Vec<String>> = std::thread::scope(|scope| {

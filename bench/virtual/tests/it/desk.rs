@@ -2,14 +2,14 @@
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
-use powerband_bench_virtual::{BenchError, Guest, Held, Options, Rig, Shared, repeat_after_hang};
+use powerband_bench_virtual::{BenchError, BootOptions, Guest, GuestRig, HeldGuests, Shared, repeat_after_hang};
 use serde_json::Value;
 
 /// How long anything may take that is waited for here; far beyond what it takes.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What can be turned and what a reader sees of it, a line a file.
-const KNOBS: &str = "cd /sys/devices/system/cpu/cpufreq
+pub(crate) const KNOBS: &str = "cd /sys/devices/system/cpu/cpufreq
 for file in policy*/scaling_governor policy*/scaling_min_freq policy*/scaling_max_freq policy*/scaling_setspeed \
     ondemand/* conservative/* schedutil/*; do
     if [ -f $file ]; then echo $file: $(cat $file); fi
@@ -21,7 +21,7 @@ pub(crate) struct Known {
     knobs: String,
 }
 
-impl Rig for Known {
+impl GuestRig for Known {
     fn guests(&mut self) -> Vec<&mut Guest> {
         vec![&mut self.guest]
     }
@@ -29,10 +29,10 @@ impl Rig for Known {
 
 /// The guest of all tests that need no other.
 static GUEST: Shared<Known> =
-    Shared::new(|| Ok(Known { guest: Guest::boot(&Options::machine("quadcore")?)?, knobs: String::new() }));
+    Shared::new(|| Ok(Known { guest: Guest::boot(&BootOptions::machine("quadcore")?)?, knobs: String::new() }));
 
 /// The shared guest, held by one test.
-pub(crate) struct Desk(Held<'static, Known>);
+pub(crate) struct Desk(HeldGuests<'static, Known>);
 
 /// Runs a test on the shared guest; once more where the guest hung. Nothing when it cannot be had here; in CI it must.
 #[track_caller]
@@ -57,7 +57,7 @@ pub(crate) fn on_own(boot: fn() -> powerband_bench_virtual::Result<Guest>, test:
 
 /// Runs a test on shared guests; once more where they hung, which is reported past the harness's capture.
 #[track_caller]
-pub(crate) fn repeated<R: Rig>(shared: &Shared<R>, test: impl Fn()) {
+pub(crate) fn repeated<R: GuestRig>(shared: &Shared<R>, test: impl Fn()) {
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("a test");
     repeat_after_hang(name, &mut std::io::stdout(), test, || shared.recover());

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use powerband_bench_virtual::Kernel;
+use powerband_bench_virtual::GuestKernel;
 
 use crate::desk::had;
 
-/// Process, parent and process group of all that run. One that has ended stays there until whoever inherited it looks.
+/// Process, parent and process group of all that run. One that has ended stays there until anyone who inherited it looks.
 fn processes() -> Vec<(u32, u32, u32)> {
     let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let read = pids.filter_map(|pid: u32| {
@@ -49,7 +49,7 @@ fn guest_of(owner: &Child) -> (u32, PathBuf) {
 
 #[test]
 fn a_killed_owner_leaves_nothing() {
-    if had(Kernel::get()).is_none() {
+    if had(GuestKernel::get()).is_none() {
         return;
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
@@ -65,7 +65,7 @@ fn a_killed_owner_leaves_nothing() {
 
 #[test]
 fn an_owner_killed_before_its_emulator_starts_leaves_nothing() {
-    if had(Kernel::get()).is_none() {
+    if had(GuestKernel::get()).is_none() {
         return;
     }
     let temporary = tempfile::tempdir().unwrap();

@@ -87,7 +87,7 @@ fn alike(guest: &Value, twin: &Value) -> bool {
         && LABELS.iter().all(|label| (of_top(guest, label) - of_top(twin, label)).abs() < SPEED_OFF)
 }
 
-/// What the plan finds with the guest as its machine. Everything is put back.
+/// What the plan finds with the guest as its machine. Everything is restored.
 fn run(desk: &mut Desk, owner: &Owner, plan: &str, before: &str) -> Value {
     let report = owner.json(&["run", "-q", plan]);
     assert_eq!(report["restored"]["failed"], serde_json::json!([]));

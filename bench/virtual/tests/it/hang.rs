@@ -3,7 +3,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use powerband_bench_virtual::{Guest, Options, Shared, repeat_after_hang};
+use powerband_bench_virtual::{BootOptions, Guest, Shared, repeat_after_hang};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::desk::had;
@@ -34,7 +34,7 @@ fn run(shared: &Shared<Guest>, hangs: u32, hang: impl Fn(&mut Guest)) -> (String
 
 #[test]
 fn a_guest_that_hangs_is_brought_back_and_its_test_repeated_once() {
-    let shared = Shared::new(|| Guest::boot(&Options::machine("quadcore")?));
+    let shared = Shared::new(|| Guest::boot(&BootOptions::machine("quadcore")?));
     if had(shared.hold()).is_none() {
         return;
     }

@@ -1,5 +1,5 @@
 //! Idle states of a real kernel: kept from use, lost, and told of; and a latency that lasts as long as it is held.
-use powerband_bench_virtual::{Guest, Options};
+use powerband_bench_virtual::{BootOptions, Guest};
 
 use crate::desk::on_own;
 
@@ -24,7 +24,7 @@ fn powerband(guest: &mut Guest, code: i32, words: &[&str]) -> String {
 
 #[test]
 fn an_idle_state_that_is_kept_from_use_and_lost_is_told_of() {
-    on_own(|| Guest::boot(&Options { idle_states: true, ..Options::machine("quadcore")? }), loses);
+    on_own(|| Guest::boot(&BootOptions { idle_states: true, ..BootOptions::machine("quadcore")? }), loses);
 }
 
 fn loses(guest: &mut Guest) {
@@ -46,7 +46,7 @@ fn loses(guest: &mut Guest) {
     let got = powerband(guest, 0, &["get", "cpuidle.disable@cpu1/C2"]);
     assert!(got.contains(&format!("= {there}")), "{got}");
 
-    // The driver taken off the CPU and put back on begins anew, as one that was loaded again does.
+    // The driver taken off the CPU and restore on begins anew, as one that was loaded again does.
     sh(guest, "cd /sys/bus/cpu/drivers/processor; echo cpu1 >unbind; echo cpu1 >bind");
     assert_eq!(disabled(guest), "0", "the kernel has forgotten it");
     let got = powerband(guest, 0, &["get", "cpuidle.disable@cpu1/C2"]);

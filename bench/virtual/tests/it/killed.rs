@@ -102,7 +102,7 @@ fn missed(mut desk: Desk) {
     // Dropping it is a SIGKILL: the port closes, and the agent sees its end.
     drop(holding(&mut desk));
     desk.until("everything is back", |desk| desk.knobs() == before);
-    // Nobody is left in the guest who could put back; the next to come gets another agent, and that does.
+    // Nobody is left in the guest who could restored; the next to come gets another agent, and that does.
     let running = holding(&mut desk);
     desk.sh("kill -9 $(pidof powerband)");
     let (_, why) = running.end(8);

@@ -7,6 +7,7 @@
 mod alike;
 mod arriving;
 mod board;
+mod boards;
 mod built;
 mod cable;
 mod carded;
@@ -15,6 +16,7 @@ mod cut;
 mod desk;
 mod ended;
 mod experiment;
+mod guarding;
 mod hang;
 mod idle;
 mod kept;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// And longer than any experiment here.
-const LONGEST: Duration = Duration::from_secs(900);
+const MAX: Duration = Duration::from_secs(900);
 
 /// State folder and machines.
 pub(crate) struct Owner {
@@ -29,7 +29,7 @@ impl Owner {
         Owner { state: TempDir::new().unwrap(), near, far, program: powerband().unwrap() }
     }
 
-    /// A file beside its ledger, with this text.
+    /// A file next to its ledger, with this text.
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.state.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -61,7 +61,7 @@ impl Owner {
     pub(crate) fn run(&self, code: i32, words: &[&str]) -> (String, String) {
         let mut limited = Command::new("timeout");
         let command = self.command(words);
-        limited.args(["--kill-after=10", &LONGEST.as_secs().to_string()]).arg(command.get_program());
+        limited.args(["--kill-after=10", &MAX.as_secs().to_string()]).arg(command.get_program());
         limited.args(command.get_args()).stdin(Stdio::null()).current_dir(self.state.path());
         for (name, value) in command.get_envs() {
             match value {

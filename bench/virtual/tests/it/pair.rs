@@ -1,5 +1,5 @@
 //! Two guests on one cable, shared by the tests of network cards alone: what happens to them concerns no other test.
-use powerband_bench_virtual::{Cable, Guest, OVER_THE_CABLE, Options, Result, Rig, Shared, tools};
+use powerband_bench_virtual::{BootOptions, Cable, Guest, GuestRig, OVER_THE_CABLE, Result, Shared, tools};
 use serde_json::Value;
 
 use crate::desk::{had, repeated};
@@ -10,7 +10,7 @@ pub(crate) struct Pair {
     pub(crate) far: Guest,
 }
 
-impl Rig for Pair {
+impl GuestRig for Pair {
     fn guests(&mut self) -> Vec<&mut Guest> {
         vec![&mut self.near, &mut self.far]
     }
@@ -19,7 +19,7 @@ impl Rig for Pair {
 impl Pair {
     fn boot() -> Result<Pair> {
         let mut options =
-            Options { cable: Some(Cable::Open), tools: tools::for_cables(), ..Options::machine("quadcore")? };
+            BootOptions { cable: Some(Cable::Open), tools: tools::for_cables(), ..BootOptions::machine("quadcore")? };
         let near = Guest::boot(&options)?;
         options.cable = Some(Cable::Into(near.cable()));
         Ok(Pair { far: Guest::boot(&options)?, near })

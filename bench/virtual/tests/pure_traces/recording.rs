@@ -1,7 +1,7 @@
 //! The recording of a kernel's governors: what it is of, where it is kept, and whether it is still of what would be played.
 use std::path::PathBuf;
 
-use powerband_bench_virtual::{Kernel, Options, Result, counted_inputs, emulator_version};
+use powerband_bench_virtual::{BootOptions, GuestKernel, Result, counted_inputs, emulator_version};
 
 use super::score::{self, Case, score};
 use super::trace::Trace;
@@ -35,8 +35,8 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// A guest that plays cases.
-pub(crate) fn options(player: Vec<u8>, cases: &[Case]) -> Options {
-    let mut options = Options::machine("quadcore").unwrap();
+pub(crate) fn options(player: Vec<u8>, cases: &[Case]) -> BootOptions {
+    let mut options = BootOptions::machine("quadcore").unwrap();
     options.files.push(("root/player".into(), player));
     options.files.push(("root/score".into(), score(cases).into_bytes()));
     options
@@ -106,7 +106,7 @@ fn inputs() -> String {
 }
 
 fn under() -> Result<String> {
-    Ok(format!("Linux {}, {}", Kernel::get()?.release().unwrap_or("unknown"), emulator_version()?))
+    Ok(format!("Linux {}, {}", GuestKernel::get()?.release().unwrap_or("unknown"), emulator_version()?))
 }
 
 /// The 64-bit FNV-1a hash.

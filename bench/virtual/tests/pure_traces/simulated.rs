@@ -1,7 +1,7 @@
 //! The same writes and stretches on a simulated machine by the rules of 6.1.
 use powerband_machine::{Action, Hold, Turn, World};
 use powerband_record::Side;
-use powerband_sim::cpufreq::{Governor, Rules};
+use powerband_sim::cpufreq::{Governor, KernelRules};
 use powerband_sim::{Profile, SimWorld};
 
 use super::played::{Episode, IDLE_TICK_NS, Played, times};
@@ -36,7 +36,7 @@ fn machine(played: &Played, chance: &mut Option<Chance>) -> SimWorld {
     // The guest's kernel has no driver for idle states.
     profile.idle = None;
     let cpufreq = &mut profile.cpufreq;
-    (cpufreq.rules, cpufreq.hz, cpufreq.nohz) = (Rules::V6_1, 250, true);
+    (cpufreq.rules, cpufreq.hz, cpufreq.nohz) = (KernelRules::V6_1, 250, true);
     cpufreq.policies.truncate(1);
     cpufreq.possible_cpus = 1;
     cpufreq.available_governors.push(Governor::Schedutil);

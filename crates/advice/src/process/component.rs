@@ -4,7 +4,7 @@ use super::cholesky::{Cholesky, dot};
 use super::coordinates::Coordinates;
 use super::kernel::Kernel;
 use super::pairs::Pairs;
-use super::{Data, Mean, Part, Prior};
+use super::{Data, MixturePart, Prior, PriorMean};
 
 /// Added to the diagonal so that no rounding makes a matrix indefinite.
 const DIAGONAL: f64 = 1e-9;
@@ -56,7 +56,7 @@ impl Component {
         at: &Coordinates,
         vector: Vec<f64>,
         prior: &Prior,
-        (mean, reference): (&Mean, f64),
+        (mean, reference): (&PriorMean, f64),
         data: &Data,
     ) -> Option<Self> {
         let unit = at.unit(&vector);
@@ -64,10 +64,11 @@ impl Component {
         let growth = prior.noise_growth.map_or(0.0, |it| (it.mean + it.sd * unit.noise_growth).max(0.0));
         let loudness = Loudness { ln_variance: 2.0 * libm::log(prior.noise.at(unit.noise)), growth, reference };
         let size = data.tried.len();
+        let points = data.points();
+        let pairs = Pairs::new(&kernel, at, &points, &points);
         let mut packed = Vec::with_capacity(size * (size + 1) / 2);
         for (row, tried) in data.tried.iter().enumerate() {
-            let others = data.tried[..=row].iter();
-            packed.extend(others.map(|other| kernel.covariance(at, tried.point, other.point)));
+            packed.extend((0..=row).map(|other| pairs.covariance(row, other)));
             if let Some(diagonal) = packed.last_mut() {
                 let noise = loudness.variance_at(tried.mean) / tried.runs as f64;
                 *diagonal += noise + prior.own_sd * prior.own_sd + DIAGONAL;
@@ -91,19 +92,19 @@ impl Component {
         Self { weight, ..self }
     }
 
-    pub(super) fn prior_mean(&self, at: &Coordinates, mean: &Mean, point: usize) -> f64 {
+    pub(super) fn prior_mean(&self, at: &Coordinates, mean: &PriorMean, point: usize) -> f64 {
         self.kernel.mean(at, mean, point)
     }
 
     /// What this term says of each of `points`.
-    pub(super) fn parts(&self, at: &Coordinates, mean: &Mean, data: &Data, points: &[usize]) -> Vec<Part> {
+    pub(super) fn parts(&self, at: &Coordinates, mean: &PriorMean, data: &Data, points: &[usize]) -> Vec<MixturePart> {
         let pairs = Pairs::new(&self.kernel, at, &data.points(), points);
         let part = |(place, &point): (usize, &usize)| {
             let mut across: Vec<f64> = (0..data.tried.len()).map(|row| pairs.covariance(row, place)).collect();
             let level = self.kernel.mean(at, mean, point) + dot(&across, &self.solved);
             self.factor.forward(&mut across);
             let variance = self.kernel.covariance(at, point, point) - dot(&across, &across);
-            Part { weight: self.weight, mean: level, variance: variance.max(1e-12) }
+            MixturePart { weight: self.weight, mean: level, variance: variance.max(1e-12) }
         };
         points.iter().enumerate().map(part).collect()
     }
@@ -119,7 +120,7 @@ impl Component {
     pub(super) fn joint(
         &self,
         at: &Coordinates,
-        mean: &Mean,
+        mean: &PriorMean,
         data: &Data,
         points: &[usize],
         widening: f64,

@@ -2,7 +2,7 @@
 
 /// One setting that was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tried {
+pub struct MeasuredSetting {
     /// The point.
     pub point: usize,
     /// Mean of its runs' logarithms.
@@ -26,7 +26,7 @@ pub struct Repeats {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Data {
     /// The settings.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<MeasuredSetting>,
     /// Settings with several runs, those that are no point included.
     pub repeats: Vec<Repeats>,
     /// Sum of squares of the runs around their settings' means.
@@ -54,7 +54,7 @@ impl Data {
             self.repeats.push(Repeats { mean, within, freedom });
         }
         if let Some(point) = point {
-            self.tried.push(Tried { point, mean, runs: values.len() });
+            self.tried.push(MeasuredSetting { point, mean, runs: values.len() });
         }
     }
 }

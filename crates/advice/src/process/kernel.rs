@@ -1,7 +1,7 @@
 //! The covariance of the levels at two points, and their mean, under one vector of hyperparameters.
 
 use super::coordinates::{Coordinates, Unit};
-use super::{Mean, Prior};
+use super::{Prior, PriorMean};
 
 /// Median of a length over the whole range, for two factors; it grows with the root of their number.
 const LENGTH_MEDIAN: f64 = 0.5;
@@ -108,7 +108,7 @@ impl Kernel {
             + self.slope_sd * self.slope_sd * slopes
     }
 
-    pub(super) fn mean(&self, at: &Coordinates, mean: &Mean, point: usize) -> f64 {
+    pub(super) fn mean(&self, at: &Coordinates, mean: &PriorMean, point: usize) -> f64 {
         if !self.has_trends {
             return mean.level;
         }

@@ -4,7 +4,7 @@ use powerband_stats::distribution::{normal_density, normal_upper};
 
 /// One normal distribution of a mixture.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Part {
+pub struct MixturePart {
     /// Its weight; all weights add up to 1.
     pub weight: f64,
     /// Its mean.
@@ -15,16 +15,16 @@ pub struct Part {
 
 /// The level at a point, without noise, natural logarithm.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Prediction {
+pub struct LevelPrediction {
     /// The mixture.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MixturePart>,
 }
 
-impl Prediction {
+impl LevelPrediction {
     /// A value that is known.
     #[must_use]
     pub fn known(value: f64) -> Self {
-        Self { parts: vec![Part { weight: 1.0, mean: value, variance: 0.0 }] }
+        Self { parts: vec![MixturePart { weight: 1.0, mean: value, variance: 0.0 }] }
     }
 
     /// Mean of the mixture.
@@ -37,14 +37,14 @@ impl Prediction {
     #[must_use]
     pub fn variance(&self) -> f64 {
         let mean = self.mean();
-        let of = |part: &Part| part.weight * (part.variance + (part.mean - mean) * (part.mean - mean));
+        let of = |part: &MixturePart| part.weight * (part.variance + (part.mean - mean) * (part.mean - mean));
         self.parts.iter().map(of).sum()
     }
 
     /// Probability that the level is at most `limit`.
     #[must_use]
     pub fn below(&self, limit: f64) -> f64 {
-        let of = |part: &Part| {
+        let of = |part: &MixturePart| {
             if part.variance <= 0.0 {
                 return if part.mean <= limit { part.weight } else { 0.0 };
             }
@@ -56,7 +56,7 @@ impl Prediction {
     /// Expected improvement on `best`: the mean of max(0, best − level).
     #[must_use]
     pub fn improvement(&self, best: f64) -> f64 {
-        let of = |part: &Part| {
+        let of = |part: &MixturePart| {
             let gain = best - part.mean;
             if part.variance <= 0.0 {
                 return part.weight * gain.max(0.0);

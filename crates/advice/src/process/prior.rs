@@ -86,14 +86,14 @@ impl Prior {
 
     /// The mean of a search: the start's, raised as this prior has it, and sloped by the trends.
     #[must_use]
-    pub fn mean(&self, start_mean: f64, trends: &[f64]) -> Mean {
-        Mean { level: start_mean + self.above_start, trends: trends.to_vec() }
+    pub fn mean(&self, start_mean: f64, trends: &[f64]) -> PriorMean {
+        PriorMean { level: start_mean + self.above_start, trends: trends.to_vec() }
     }
 }
 
 /// What a process varies around: μ0.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mean {
+pub struct PriorMean {
     /// The level in the middle of all factors, natural logarithm.
     pub level: f64,
     /// For each factor a trend from −1 to 1, in units of [`Prior::slope`] over the factor's whole range.

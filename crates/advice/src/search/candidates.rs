@@ -11,12 +11,12 @@ use crate::process::halton;
 pub(super) const ALL: usize = 3_000;
 
 /// So many of more points are.
-const MOST: usize = 2_000;
+const MAX: usize = 2_000;
 
 /// Proposals of the sequence for each point that is wanted; most combinations may be refused ones.
 const PROPOSALS: u64 = 20;
 
-/// A spread of at most [`MOST`] points over the knobs; all points where there are no more than [`ALL`].
+/// A spread of at most [`MAX`] points over the knobs; all points where there are no more than [`ALL`].
 pub(super) fn spread(space: &Space, seed: u64) -> Vec<usize> {
     let points = space.points.len();
     if points <= ALL {
@@ -27,8 +27,8 @@ pub(super) fn spread(space: &Space, seed: u64) -> Vec<usize> {
     let mut random = Draws::new(seed, Purpose::Posterior, points as u64, 1);
     let shifts: Vec<f64> = space.factors.iter().map(|_| random.uniform()).collect();
     let mut chosen = BTreeSet::new();
-    for proposal in 0..PROPOSALS * MOST as u64 {
-        if chosen.len() >= MOST {
+    for proposal in 0..PROPOSALS * MAX as u64 {
+        if chosen.len() >= MAX {
             break;
         }
         let at = halton(proposal + 1, space.factors.len());
@@ -40,10 +40,10 @@ pub(super) fn spread(space: &Space, seed: u64) -> Vec<usize> {
     }
     // Conditional knobs make most combinations of all levels impossible: even steps through the list fill up.
     let mut step = 0;
-    while chosen.len() < MOST {
-        chosen.insert(step * points / MOST);
+    while chosen.len() < MAX {
+        chosen.insert(step * points / MAX);
         step += 1;
-        if step > MOST {
+        if step > MAX {
             break;
         }
     }
@@ -90,7 +90,7 @@ mod tests {
     fn a_large_space_is_thinned_evenly_and_the_best_keep_their_neighbours() {
         let space = grid(&[30, 30, 30]);
         let chosen = spread(&space, 5);
-        assert!(chosen.len() > MOST * 9 / 10 && chosen.len() <= MOST, "{}", chosen.len());
+        assert!(chosen.len() > MAX * 9 / 10 && chosen.len() <= MAX, "{}", chosen.len());
         let low = chosen.iter().filter(|point| space.points[**point][1] < Some(15)).count();
         assert!(low * 10 > chosen.len() * 4 && low * 10 < chosen.len() * 6, "{low}");
         assert_eq!(neighbours(&space, &[0]).count(), 3 * 29);

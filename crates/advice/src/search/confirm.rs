@@ -4,7 +4,7 @@ use powerband_stats::distribution::{normal_upper, t_upper, t_upper_quantile};
 use powerband_stats::{Draws, Purpose};
 
 use super::log::Log;
-use crate::{Bound, Confirmed, Data, Goal, Held, Interval, Metric, Problem, Told, Who};
+use crate::{Bound, Candidate, Confirmed, Data, Goal, Held, Interval, MetricIndex, Observation, Problem};
 
 /// Runs of the candidate after which the runs are judged.
 const LOOKS: [usize; 4] = [2, 3, 5, 8];
@@ -86,7 +86,7 @@ pub(super) struct Confirmation {
     against_start: bool,
     noise: Vec<BoundNoise>,
     /// Runs of the round under way that are still due.
-    order: Vec<Who>,
+    order: Vec<Candidate>,
     own: Vec<Run>,
     start: Vec<Run>,
     /// Whether a limit is against the start, so that each run of the candidate is compared with one of it.
@@ -168,9 +168,9 @@ impl Confirmation {
     }
 
     fn begin_round(&mut self, seed: u64) {
-        self.order = vec![Who::Point(self.candidate)];
+        self.order = vec![Candidate::Point(self.candidate)];
         if !(self.start_left || self.is_alone()) {
-            self.order.push(Who::Start);
+            self.order.push(Candidate::Start);
         }
         let stream = u64::from(self.number) << 32 | self.own.len() as u64;
         Draws::new(seed, Purpose::Order, stream, 1).shuffle(&mut self.order);
@@ -182,26 +182,26 @@ impl Confirmation {
     }
 
     /// The run that is due.
-    pub(super) fn next(&self) -> Who {
-        self.order.first().copied().unwrap_or(Who::Point(self.candidate))
+    pub(super) fn next(&self) -> Candidate {
+        self.order.first().copied().unwrap_or(Candidate::Point(self.candidate))
     }
 
     /// The round under way, counted from 1.
     pub(super) fn block(&self) -> u32 {
-        let finished = if self.order.contains(&Who::Point(self.candidate)) { 1 } else { 0 };
+        let finished = if self.order.contains(&Candidate::Point(self.candidate)) { 1 } else { 0 };
         (self.own.len() + finished).max(1) as u32
     }
 
     /// Takes what the run that was due brought, `log` containing it already; a run that brought nothing is repeated.
-    pub(super) fn take(&mut self, problem: &Problem, log: &Log, who: Who, told: &Told) {
-        let Told::Valid { goal, bounds } = told else { return };
-        if who != self.next() {
+    pub(super) fn take(&mut self, problem: &Problem, log: &Log, candidate: Candidate, observation: &Observation) {
+        let Observation::Valid { goal, bounds } = observation else { return };
+        if candidate != self.next() {
             return;
         }
         let run = Run { goal: *goal, bounds: bounds.clone() };
-        match who {
-            Who::Start => self.start.push(run),
-            Who::Point(_) => self.own.push(run),
+        match candidate {
+            Candidate::Start => self.start.push(run),
+            Candidate::Point(_) => self.own.push(run),
         }
         self.order.remove(0);
         if !self.order.is_empty() {
@@ -272,14 +272,14 @@ impl Confirmation {
         let runs = self.own.len() as f64;
         if let Goal::Known(values) = &problem.goal {
             let start = problem.start.map(|at| values[at]);
-            let start = start.or_else(|| log.mean(Metric::Goal, Who::Start))?;
+            let start = start.or_else(|| log.mean(MetricIndex::Goal, Candidate::Start))?;
             let mean = values[self.candidate] - start;
             return Some(Level { mean, sd: 0.0, freedom: 1.0, per_run: 1.0, per_run_last: 1.0 });
         }
         if self.own.is_empty() || self.start.is_empty() {
             return None;
         }
-        let Data { within, freedom, .. } = log.data(Metric::Goal, problem);
+        let Data { within, freedom, .. } = log.data(MetricIndex::Goal, problem);
         let prior = problem.noise.goal.unwrap_or(GOAL_NOISE);
         let freedom = GOAL_FREEDOM + freedom;
         let variance = (GOAL_FREEDOM * prior * prior + within) / freedom;
@@ -301,7 +301,7 @@ impl Confirmation {
     /// rounds, which a drift of both leaves alone. None while no round of such a bound is complete.
     fn bound(&self, problem: &Problem, log: &Log, index: usize) -> Option<Level> {
         let own = self.own.iter().map(|run| run.bounds[index]);
-        let noise = Believed::new(self.noise[index], &log.values(Metric::Bound(index), Who::Start));
+        let noise = Believed::new(self.noise[index], &log.values(MetricIndex::Bound(index), Candidate::Start));
         if problem.bounds[index].above_start.is_none() {
             return Some(noise.level(own, 1.0));
         }

@@ -6,18 +6,21 @@ use super::candidates;
 use super::confirm::{BoundNoise, Confirmation, Verdict};
 use super::models::{self, Models};
 use super::outlook::{self, CHANCE, Choice, Outlook};
-use super::{CANDIDATES, Expected, FEWEST_RUNS, LOSS_TO_LOOK_AGAIN, MOST_RUNS, NOTHING, PROMISING, START_RUNS};
+use super::{CANDIDATES, Expected, FEWEST_RUNS, LOSS_TO_LOOK_AGAIN, MAX_RUNS, NOTHING, PROMISING, START_RUNS};
 use super::{START_RUNS_AT_END, START_RUNS_AT_MOST, STEPS};
 use super::{Search, Stage, Step};
 use crate::process::normal_quantile;
-use crate::{Ask, Certificate, End, Goal, Interval, Metric, Problem, Standing, Told, Who, Why};
+use crate::{
+    Ask, Candidate, Certificate, Goal, Interval, MetricIndex, Observation, Problem, ProvisionalAnswer,
+    SearchConclusion, UndecidedReason,
+};
 
 impl Search {
     /// Goes on from stage to stage until there is a question or an end.
     pub(super) fn settle(&mut self) {
         loop {
             if self.log.start_fails() && !matches!(self.stage, Stage::Done) {
-                self.finish(End::Undecided { why: Why::StartFails, best_guess: None });
+                self.finish(SearchConclusion::Undecided { why: UndecidedReason::StartFails, best_guess: None });
                 return;
             }
             let step = match self.stage.clone() {
@@ -43,11 +46,11 @@ impl Search {
         }
     }
 
-    fn finish(&mut self, end: End) {
+    fn finish(&mut self, end: SearchConclusion) {
         if let Stage::Racing(race) = &self.stage {
             self.raced = Some(race.clone());
         }
-        self.incumbent = if let End::Confirmed(kept) = &end { Some(kept.point) } else { None };
+        self.incumbent = if let SearchConclusion::Confirmed(kept) = &end { Some(kept.point) } else { None };
         self.stage = Stage::Done;
         self.next = Ask::End(end);
     }
@@ -55,24 +58,24 @@ impl Search {
     /// Runs that still fit: of the caller's budget, or where there is none of the most that a search makes.
     fn left(&self) -> u32 {
         let settings = u32::try_from(self.problem.space.points.len()).unwrap_or(u32::MAX);
-        let most = settings.saturating_add(1).clamp(FEWEST_RUNS, MOST_RUNS);
+        let most = settings.saturating_add(1).clamp(FEWEST_RUNS, MAX_RUNS);
         let runs = u32::try_from(self.log.runs()).unwrap_or(u32::MAX);
         self.runs_left.unwrap_or_else(|| most.saturating_sub(runs))
     }
 
     fn searching(&mut self) -> Step {
-        let run = |who| Step::Ask(Ask::Run(who));
+        let run = |candidate| Step::Ask(Ask::Run(candidate));
         let left = self.left();
         if self.log.tried().is_empty() {
             if left == 0 {
-                return Step::Ask(Ask::End(End::Undecided { why: self.shortage(), best_guess: None }));
+                return Step::Ask(Ask::End(SearchConclusion::Undecided { why: self.shortage(), best_guess: None }));
             }
-            if self.log.runs_of(Who::Start) < START_RUNS {
-                return run(Who::Start);
+            if self.log.runs_of(Candidate::Start) < START_RUNS {
+                return run(Candidate::Start);
             }
             return match self.first() {
-                Some(point) => run(Who::Point(point)),
-                None => Step::Ask(Ask::End(End::StartIsBest { certificate: None })),
+                Some(point) => run(Candidate::Point(point)),
+                None => Step::Ask(Ask::End(SearchConclusion::StartIsBest { certificate: None })),
             };
         }
         let models = self.refitted();
@@ -81,17 +84,17 @@ impl Search {
         self.cut_short = left <= outlook.reserve(&self.problem, &models);
         let choice = if self.cut_short { None } else { outlook.choose(&self.problem, &self.cost) };
         match choice.and_then(|choice| self.next_run(choice, &outlook, &models)) {
-            Some((who, is_audit)) => {
-                self.expect(who, is_audit, &models);
-                run(who)
+            Some((candidate, is_audit)) => {
+                self.expect(candidate, is_audit, &models);
+                run(candidate)
             }
             None => self.conclude(&models, &outlook),
         }
     }
 
     /// Notes what the models expect of a setting that was not tried yet; nothing is expected of a goal that is known.
-    fn expect(&mut self, who: Who, is_audit: bool, models: &Models) {
-        let new = who.point().filter(|_| self.log.runs_of(who) == 0);
+    fn expect(&mut self, candidate: Candidate, is_audit: bool, models: &Models) {
+        let new = candidate.point().filter(|_| self.log.runs_of(candidate) == 0);
         self.expected = new.map(|point| {
             let goal = models.goal.predict(point);
             let known = matches!(self.problem.goal, Goal::Known(_));
@@ -102,8 +105,8 @@ impl Search {
     }
 
     /// The next run while looking, and whether it is a test of the model; none where looking is over.
-    fn next_run(&mut self, choice: Choice, outlook: &Outlook, models: &Models) -> Option<(Who, bool)> {
-        let chosen = Some((Who::Point(choice.point), false));
+    fn next_run(&mut self, choice: Choice, outlook: &Outlook, models: &Models) -> Option<(Candidate, bool)> {
+        let chosen = Some((Candidate::Point(choice.point), false));
         if self.log.tried().len() <= self.problem.space.factors.len() {
             return chosen;
         }
@@ -113,14 +116,14 @@ impl Search {
         let two = |one: &Certificate| outlook.is_enough(&self.averaged(one, outlook.incumbent, outlook, models));
         let certified = certificate.is_some_and(|it| outlook.is_enough(&it) && two(&it));
         if certificate.is_some_and(|it| self.looks_again(&it, certified, outlook)) {
-            return Some((Who::Start, false));
+            return Some((Candidate::Start, false));
         }
         let spared = u32::from(outlook.start_breaks && outlook.incumbent.is_none());
         if (certified || choice.worth < PROMISING)
             && self.audits + spared < self.audits_needed
             && let Some(point) = outlook.audit(&self.problem, self.audits)
         {
-            return Some((Who::Point(point), true));
+            return Some((Candidate::Point(point), true));
         }
         if certified {
             return None;
@@ -151,7 +154,7 @@ impl Search {
     /// Whether the start should be run again: a start that was measured too low or too high keeps a search open where no
     /// setting is better, or ends one too early.
     fn looks_again(&self, certificate: &Certificate, certified: bool, outlook: &Outlook) -> bool {
-        let runs = self.log.runs_of(Who::Start);
+        let runs = self.log.runs_of(Candidate::Start);
         if outlook.goal_noise <= 0.0 || outlook.start_breaks {
             return false;
         }
@@ -211,7 +214,7 @@ impl Search {
             self.candidates += 1;
             let noise = |(index, surface): (usize, &models::Surface)| {
                 let variance = surface.typical_noise_variance(surface.predict(candidate).mean());
-                let start = self.log.mean(Metric::Bound(index), Who::Start).unwrap_or_default();
+                let start = self.log.mean(MetricIndex::Bound(index), Candidate::Start).unwrap_or_default();
                 BoundNoise { variance, of_start: variance / surface.typical_noise_variance(start) }
             };
             let noise = models.bounds.iter().enumerate().map(noise).collect();
@@ -223,26 +226,26 @@ impl Search {
         let unproved = outlook.unproved(models, outlook.best);
         if outlook.incumbent.is_none() && unproved.is_empty() && outlook.is_enough(&certificate) {
             return Step::Ask(Ask::End(if outlook.start_breaks {
-                End::NoneKeepsTheBound { closest: outlook.closest() }
+                SearchConclusion::NoneKeepsTheBound { closest: outlook.closest() }
             } else {
-                End::StartIsBest { certificate: Some(certificate) }
+                SearchConclusion::StartIsBest { certificate: Some(certificate) }
             }));
         }
-        let why = if self.cut_short { self.shortage() } else { Why::NotShown };
+        let why = if self.cut_short { self.shortage() } else { UndecidedReason::NotShown };
         let likely = outlook.candidate().or_else(|| unproved.first().map(|it| it.point));
         let best_guess = likely.or_else(|| self.tested.first().copied());
-        Step::Ask(Ask::End(End::Undecided { why, best_guess }))
+        Step::Ask(Ask::End(SearchConclusion::Undecided { why, best_guess }))
     }
 
     /// What runs out where no further one fits.
-    fn shortage(&self) -> Why {
-        if self.runs_left.is_some() { Why::Time } else { Why::Runs }
+    fn shortage(&self) -> UndecidedReason {
+        if self.runs_left.is_some() { UndecidedReason::Time } else { UndecidedReason::Runs }
     }
 
     fn confirming(&mut self, confirmation: &Confirmation) -> Step {
         let (candidate, last) = (confirmation.candidate, self.left() == 0);
         match confirmation.verdict(&self.problem, &self.log, last) {
-            Verdict::Kept(kept) => return Step::Ask(Ask::End(End::Confirmed(kept))),
+            Verdict::Kept(kept) => return Step::Ask(Ask::End(SearchConclusion::Confirmed(kept))),
             Verdict::Open if !self.log.is_removed(candidate) => return Step::Ask(Ask::Run(confirmation.next())),
             Verdict::Open => {}
             Verdict::Failed => {
@@ -255,67 +258,67 @@ impl Search {
     /// The provisional answer; once one is confirmed, that one and what may have been missed by it, whatever the model would
     /// rather have.
     #[must_use]
-    pub fn standing(&self) -> Standing {
-        let tried = self.log.tried().len() + usize::from(self.log.runs_of(Who::Start) > 0);
+    pub fn standing(&self) -> ProvisionalAnswer {
+        let tried = self.log.tried().len() + usize::from(self.log.runs_of(Candidate::Start) > 0);
         let runs = self.log.runs();
         let race = if let Stage::Racing(race) = &self.stage { Some(race) } else { self.raced.as_ref() };
         if let Some(race) = race {
             let (incumbent, goal, bounds) = race.standing(&self.problem);
-            return Standing { incumbent, certificate: None, goal, bounds, unproved: Vec::new(), tried, runs };
+            return ProvisionalAnswer { incumbent, certificate: None, goal, bounds, unproved: Vec::new(), tried, runs };
         }
         if self.log.tried().is_empty() {
             let bounds = (0..self.problem.bounds.len()).map(|_| None).collect();
             let unproved = Vec::new();
-            return Standing { incumbent: None, certificate: None, goal: None, bounds, unproved, tried, runs };
+            return ProvisionalAnswer { incumbent: None, certificate: None, goal: None, bounds, unproved, tried, runs };
         }
         let fit = || Models::fit(&self.problem, &self.coordinates, &self.log, self.before.as_ref());
         let models = self.models.clone().unwrap_or_else(fit);
         let outlook = self.outlook(&models);
         let incumbent = match &self.next {
-            Ask::End(End::Confirmed(kept)) => Some(kept.point),
+            Ask::End(SearchConclusion::Confirmed(kept)) => Some(kept.point),
             _ => outlook.incumbent,
         };
         // At the end the numbers are those of the rule by which it ended.
         let certificate = Some(match (&self.next, &self.stage) {
-            (Ask::End(End::StartIsBest { certificate: Some(certificate) }), _) => *certificate,
+            (Ask::End(SearchConclusion::StartIsBest { certificate: Some(certificate) }), _) => *certificate,
             (_, Stage::Done) => self.certificate_of_two(incumbent, &outlook, &models),
             _ => self.certificate_of(incumbent, &outlook, &models),
         });
         let goal = match incumbent {
             Some(point) => Some(models.goal.interval(point)),
-            None => self.start_interval(Metric::Goal, &models.goal),
+            None => self.start_interval(MetricIndex::Goal, &models.goal),
         };
         let bound = |(index, surface): (usize, &models::Surface)| match incumbent {
             Some(point) => Some(surface.interval(point)),
-            None => self.start_interval(Metric::Bound(index), surface),
+            None => self.start_interval(MetricIndex::Bound(index), surface),
         };
         let bounds = models.bounds.iter().enumerate().map(bound).collect();
         let answer = goal.filter(|_| incumbent.is_some()).map_or(outlook.best, |goal| goal.mean);
         let unproved = outlook.unproved(&models, answer);
-        Standing { incumbent, certificate, goal, bounds, unproved, tried, runs }
+        ProvisionalAnswer { incumbent, certificate, goal, bounds, unproved, tried, runs }
     }
 
     /// 90 % interval of the start's own runs.
-    fn start_interval(&self, metric: Metric, surface: &models::Surface) -> Option<Interval> {
-        if let (Metric::Goal, Goal::Known(_)) = (metric, &self.problem.goal) {
+    fn start_interval(&self, metric: MetricIndex, surface: &models::Surface) -> Option<Interval> {
+        if let (MetricIndex::Goal, Goal::Known(_)) = (metric, &self.problem.goal) {
             let mean = outlook::start_goal(&self.problem, &self.log)?;
             return Some(Interval { mean, low: mean, high: mean });
         }
-        let values = self.log.values(metric, Who::Start);
-        let mean = self.log.mean(metric, Who::Start)?;
+        let values = self.log.values(metric, Candidate::Start);
+        let mean = self.log.mean(metric, Candidate::Start)?;
         let half = normal_quantile(0.95) * (surface.noise_variance(mean) / values.len() as f64).sqrt();
         Some(Interval { mean, low: mean - half, high: mean + half })
     }
 }
 
 /// A run whose values cannot be used counts as one that failed.
-pub(super) fn checked(told: Told, problem: &Problem) -> Told {
+pub(super) fn checked(observation: Observation, problem: &Problem) -> Observation {
     let bounds = problem.bounds.len();
-    let usable = match &told {
-        Told::Valid { goal, bounds: values } => {
+    let usable = match &observation {
+        Observation::Valid { goal, bounds: values } => {
             goal.is_finite() && values.len() == bounds && values.iter().all(|value| value.is_finite())
         }
-        Told::Refused | Told::Failed => true,
+        Observation::Refused | Observation::Failed => true,
     };
-    if usable { told } else { Told::Failed }
+    if usable { observation } else { Observation::Failed }
 }

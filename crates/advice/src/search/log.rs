@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Data, Metric, Problem, Told, Who};
+use crate::{Candidate, Data, MetricIndex, Observation, Problem};
 
 /// A setting whose work failed so often is removed.
 const FAILURES: u32 = 2;
@@ -13,7 +13,7 @@ const START_FAILURES: u32 = 3;
 /// One run that brought something.
 #[derive(Debug, Clone)]
 struct Run {
-    who: Who,
+    candidate: Candidate,
     goal: f64,
     bounds: Vec<f64>,
 }
@@ -23,30 +23,30 @@ struct Run {
 pub(super) struct Log {
     runs: Vec<Run>,
     removed: BTreeSet<usize>,
-    failures: BTreeMap<Who, u32>,
+    failures: BTreeMap<Candidate, u32>,
 }
 
 impl Log {
     /// Takes what a run brought.
-    pub(super) fn take(&mut self, who: Who, told: &Told) {
-        match told {
-            Told::Valid { goal, bounds } => {
-                self.failures.remove(&who);
-                self.runs.push(Run { who, goal: *goal, bounds: bounds.clone() });
+    pub(super) fn take(&mut self, candidate: Candidate, observation: &Observation) {
+        match observation {
+            Observation::Valid { goal, bounds } => {
+                self.failures.remove(&candidate);
+                self.runs.push(Run { candidate, goal: *goal, bounds: bounds.clone() });
             }
-            Told::Refused => self.remove(who),
-            Told::Failed => {
-                let failures = self.failures.entry(who).or_default();
+            Observation::Refused => self.remove(candidate),
+            Observation::Failed => {
+                let failures = self.failures.entry(candidate).or_default();
                 *failures += 1;
                 if *failures >= FAILURES {
-                    self.remove(who);
+                    self.remove(candidate);
                 }
             }
         }
     }
 
-    fn remove(&mut self, who: Who) {
-        if let Who::Point(point) = who {
+    fn remove(&mut self, candidate: Candidate) {
+        if let Candidate::Point(point) = candidate {
             self.removed.insert(point);
         }
     }
@@ -58,7 +58,7 @@ impl Log {
 
     /// Whether the start's runs fail again and again.
     pub(super) fn start_fails(&self) -> bool {
-        self.failures.get(&Who::Start).is_some_and(|failures| *failures >= START_FAILURES)
+        self.failures.get(&Candidate::Start).is_some_and(|failures| *failures >= START_FAILURES)
     }
 
     /// Runs that brought something.
@@ -66,44 +66,44 @@ impl Log {
         self.runs.len()
     }
 
-    /// Runs of `who` that brought something.
-    pub(super) fn runs_of(&self, who: Who) -> usize {
-        self.runs.iter().filter(|run| run.who == who).count()
+    /// Runs of `candidate` that brought something.
+    pub(super) fn runs_of(&self, candidate: Candidate) -> usize {
+        self.runs.iter().filter(|run| run.candidate == candidate).count()
     }
 
     /// Points with a run that brought something, ascending.
     pub(super) fn tried(&self) -> BTreeSet<usize> {
-        let point = |run: &Run| run.who.point();
+        let point = |run: &Run| run.candidate.point();
         self.runs.iter().filter_map(point).collect()
     }
 
-    /// Values of `metric` at `who`, in order.
-    pub(super) fn values(&self, metric: Metric, who: Who) -> Vec<f64> {
-        self.runs.iter().filter(|run| run.who == who).filter_map(|run| run.value(metric)).collect()
+    /// Values of `metric` at `candidate`, in order.
+    pub(super) fn values(&self, metric: MetricIndex, candidate: Candidate) -> Vec<f64> {
+        self.runs.iter().filter(|run| run.candidate == candidate).filter_map(|run| run.value(metric)).collect()
     }
 
-    /// Mean of `metric` at `who`.
-    pub(super) fn mean(&self, metric: Metric, who: Who) -> Option<f64> {
-        let values = self.values(metric, who);
+    /// Mean of `metric` at `candidate`.
+    pub(super) fn mean(&self, metric: MetricIndex, candidate: Candidate) -> Option<f64> {
+        let values = self.values(metric, candidate);
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
     /// What a process of `metric` is fitted to.
-    pub(super) fn data(&self, metric: Metric, problem: &Problem) -> Data {
+    pub(super) fn data(&self, metric: MetricIndex, problem: &Problem) -> Data {
         let mut data = Data::default();
-        data.add(problem.start, &self.values(metric, Who::Start));
+        data.add(problem.start, &self.values(metric, Candidate::Start));
         for point in self.tried() {
-            data.add(Some(point), &self.values(metric, Who::Point(point)));
+            data.add(Some(point), &self.values(metric, Candidate::Point(point)));
         }
         data
     }
 }
 
 impl Run {
-    fn value(&self, metric: Metric) -> Option<f64> {
+    fn value(&self, metric: MetricIndex) -> Option<f64> {
         match metric {
-            Metric::Goal => Some(self.goal),
-            Metric::Bound(index) => self.bounds.get(index).copied(),
+            MetricIndex::Goal => Some(self.goal),
+            MetricIndex::Bound(index) => self.bounds.get(index).copied(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::log::Log;
 use crate::process::normal_quantile;
-use crate::{Coordinates, Goal, Interval, Metric, Prediction, Prior, Problem, Process, Who};
+use crate::{Candidate, Coordinates, Goal, Interval, LevelPrediction, MetricIndex, Prior, Problem, Process};
 
 /// What is known of one metric over the space.
 #[derive(Debug, Clone)]
@@ -23,16 +23,16 @@ pub(super) struct Models {
 }
 
 impl Surface {
-    pub(super) fn predict(&self, point: usize) -> Prediction {
+    pub(super) fn predict(&self, point: usize) -> LevelPrediction {
         match self {
-            Self::Known(values) => Prediction::known(values[point]),
+            Self::Known(values) => LevelPrediction::known(values[point]),
             Self::Modelled(process) => process.predict(point),
         }
     }
 
-    pub(super) fn predict_all(&self, points: &[usize]) -> Vec<Prediction> {
+    pub(super) fn predict_all(&self, points: &[usize]) -> Vec<LevelPrediction> {
         match self {
-            Self::Known(values) => points.iter().map(|point| Prediction::known(values[*point])).collect(),
+            Self::Known(values) => points.iter().map(|point| LevelPrediction::known(values[*point])).collect(),
             Self::Modelled(process) => process.predict_all(points),
         }
     }
@@ -81,7 +81,7 @@ impl Models {
     pub(super) fn fit(problem: &Problem, coordinates: &Arc<Coordinates>, log: &Log, before: Option<&Self>) -> Self {
         let one = |metric, prior: &Prior, trends: &[f64], noise: Option<f64>, before: Option<&Surface>| {
             let prior = prior.calibrated(noise);
-            let mean = prior.mean(log.mean(metric, Who::Start).unwrap_or_default(), trends);
+            let mean = prior.mean(log.mean(metric, Candidate::Start).unwrap_or_default(), trends);
             let before = if let Some(Surface::Modelled(process)) = before { Some(&**process) } else { None };
             let data = log.data(metric, problem);
             Surface::Modelled(Box::new(Process::refit(coordinates, &prior, &mean, &data, before)))
@@ -90,12 +90,12 @@ impl Models {
             let bound = &problem.bounds[index];
             let noise = problem.noise.bounds.get(index).copied().flatten();
             let before = before.and_then(|models| models.bounds.get(index));
-            one(Metric::Bound(index), &bound.prior, &bound.trends, noise, before)
+            one(MetricIndex::Bound(index), &bound.prior, &bound.trends, noise, before)
         };
         let goal = || match &problem.goal {
             Goal::Known(values) => Surface::Known(values.clone()),
             Goal::Measured { trends, prior } => {
-                one(Metric::Goal, prior, trends, problem.noise.goal, before.map(|models| &models.goal))
+                one(MetricIndex::Goal, prior, trends, problem.noise.goal, before.map(|models| &models.goal))
             }
         };
         let (goal, bounds) = side_by_side(goal, bound, problem.bounds.len());

@@ -4,7 +4,7 @@ use powerband_stats::{Draws, Purpose};
 
 use super::models::Surface;
 use super::{Models, Search, Stage};
-use crate::{Ask, Metric, Prediction, Told, Who};
+use crate::{Ask, Candidate, LevelPrediction, MetricIndex, Observation};
 
 /// Times that a search is played on, of which the median counts; once where the space is large.
 const TIMES: u64 = 3;
@@ -31,33 +31,33 @@ impl Search {
         (search.runs_left, search.cut_short, search.stage) = (None, false, Stage::Searching);
         search.settle();
         let mut runs = 0;
-        while let Ask::Run(who) = search.ask() {
-            let told = search.imagined(who, &mut random);
-            search.tell(who, told, 1.0, 0.0);
+        while let Ask::Run(candidate) = search.ask() {
+            let observation = search.imagined(candidate, &mut random);
+            search.tell(candidate, observation, 1.0, 0.0);
             runs += 1;
         }
         runs
     }
 
-    /// What a run of `who` may bring.
-    fn imagined(&self, who: Who, random: &mut Draws) -> Told {
+    /// What a run of `candidate` may bring.
+    fn imagined(&self, candidate: Candidate, random: &mut Draws) -> Observation {
         let fit = || Models::fit(&self.problem, &self.coordinates, &self.log, self.before.as_ref());
         let models = self.models.clone().unwrap_or_else(fit);
-        let mut one = |metric: Metric, surface: &Surface| {
-            let level = match who {
-                Who::Start => self.log.mean(metric, who).unwrap_or_default(),
-                Who::Point(point) => drawn(&surface.predict(point), random),
+        let mut one = |metric: MetricIndex, surface: &Surface| {
+            let level = match candidate {
+                Candidate::Start => self.log.mean(metric, candidate).unwrap_or_default(),
+                Candidate::Point(point) => drawn(&surface.predict(point), random),
             };
             level + surface.noise_variance(level).sqrt() * random.normal()
         };
-        let goal = one(Metric::Goal, &models.goal);
-        let bounds = models.bounds.iter().enumerate().map(|(index, surface)| one(Metric::Bound(index), surface));
-        Told::Valid { goal, bounds: bounds.collect() }
+        let goal = one(MetricIndex::Goal, &models.goal);
+        let bounds = models.bounds.iter().enumerate().map(|(index, surface)| one(MetricIndex::Bound(index), surface));
+        Observation::Valid { goal, bounds: bounds.collect() }
     }
 }
 
 /// A draw from a mixture.
-fn drawn(prediction: &Prediction, random: &mut Draws) -> f64 {
+fn drawn(prediction: &LevelPrediction, random: &mut Draws) -> f64 {
     let mut left = random.uniform();
     let part = prediction.parts.iter().find(|part| {
         left -= part.weight;

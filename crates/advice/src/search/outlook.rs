@@ -8,7 +8,7 @@ use super::cost::Cost;
 use super::holes::Holes;
 use super::log::Log;
 use super::models::{Models, Surface};
-use crate::{Certificate, Goal, Metric, Prediction, Problem, Unproved, Who};
+use crate::{Candidate, Certificate, Goal, LevelPrediction, MetricIndex, Problem, Unproved};
 
 /// Standard deviations of one run by which a setting must keep a bound so that some eight fresh runs can show it.
 const PROVABLE_SD: f64 = 1.0;
@@ -55,7 +55,7 @@ const DRAWS: usize = 400;
 const NOTEWORTHY: f64 = 0.01;
 
 /// Noise of a run of the goal (standard deviation) beyond which a certificate does not become more lenient.
-const MOST_NOISE: f64 = 0.10;
+const MAX_NOISE: f64 = 0.10;
 
 /// A loss that a certificate names the chance of, and the chance that it lets pass.
 const LARGE_LOSS: f64 = 0.05;
@@ -74,7 +74,7 @@ const RESERVE_LIKELY: u32 = 6;
 struct Entry {
     point: usize,
     runs: usize,
-    goal: Prediction,
+    goal: LevelPrediction,
     goal_mean: f64,
     goal_measured: bool,
     /// Chance of keeping the bounds, and of keeping them by so much that it can be shown.
@@ -134,7 +134,7 @@ impl Outlook {
         let start_breaks = start.is_none() || start_keeps(problem, models, log) < BREAKS;
         let start = start.filter(|_| !start_breaks);
         let goal_noise = models.goal.noise_variance(start.unwrap_or_default()).sqrt();
-        let start_runs = log.runs_of(Who::Start).max(1) as f64;
+        let start_runs = log.runs_of(Candidate::Start).max(1) as f64;
         let bar = start.map(|start| start - NOTEWORTHY - goal_noise / start_runs.sqrt());
         let eligible = entries.iter().filter(|entry| entry.is_answer() && entry.provable >= SURE);
         let eligible = eligible.filter(|entry| bar.is_none_or(|bar| entry.goal_mean < bar));
@@ -163,7 +163,8 @@ impl Outlook {
             .entries
             .iter()
             .filter(|entry| entry.is_answer() && entry.runs < REPEATS && Some(entry.point) != self.incumbent);
-        let rate = |entry: &Entry| self.worth(entry) / cost.of(&problem.space, problem.start, Who::Point(entry.point));
+        let rate =
+            |entry: &Entry| self.worth(entry) / cost.of(&problem.space, problem.start, Candidate::Point(entry.point));
         let all: Vec<&Entry> = allowed.into_iter().chain(again).collect();
         let most = all.iter().map(|entry| self.worth(entry)).fold(0.0, f64::max);
         // Where nothing promises anything any more, the cheapest is the one nearest to what does.
@@ -230,9 +231,9 @@ impl Outlook {
     /// The expected loss that a certificate lets pass: what is looked for, or more where runs are so noisy that a look
     /// cannot show less. Where there is no answer yet, what one would have to gain.
     fn loss_allowed(&self) -> f64 {
-        let allowed = NOTEWORTHY.max(0.25 * self.goal_noise.min(MOST_NOISE));
+        let allowed = NOTEWORTHY.max(0.25 * self.goal_noise.min(MAX_NOISE));
         let needed = self.bar.filter(|_| self.incumbent.is_none()).map_or(0.0, |bar| self.best - bar);
-        allowed.max(needed.min(MOST_NOISE))
+        allowed.max(needed.min(MAX_NOISE))
     }
 
     /// Whether so little may have been missed that the search can end.
@@ -348,7 +349,7 @@ impl Entry {
         let (goals, bounds) = models.each(|_, surface| surface.predict_all(points));
         let mut bounds: Vec<_> = bounds.into_iter().map(Vec::into_iter).collect();
         points.iter().zip(goals).map(move |(&point, goal)| {
-            let levels: Vec<Prediction> = bounds.iter_mut().filter_map(Iterator::next).collect();
+            let levels: Vec<LevelPrediction> = bounds.iter_mut().filter_map(Iterator::next).collect();
             Self::new(problem, models, log, (point, tried.contains(&point)), goal, &levels)
         })
     }
@@ -359,10 +360,10 @@ impl Entry {
         models: &Models,
         log: &Log,
         (point, tried): (usize, bool),
-        goal: Prediction,
-        levels: &[Prediction],
+        goal: LevelPrediction,
+        levels: &[LevelPrediction],
     ) -> Self {
-        let who = Who::Point(point);
+        let candidate = Candidate::Point(point);
         let (mut keeps, mut provable, mut keeps_widened) = (1.0, 1.0, 1.0);
         let (mut least, mut open, mut excess) = (f64::INFINITY, 0.0, f64::NEG_INFINITY);
         let slack = problem.safe.map_or(0.0, libm::log1p);
@@ -377,10 +378,11 @@ impl Entry {
                 (least, open) = (below, variance / (variance + surface.noise_variance(prediction.mean())));
             }
         }
-        let goal_measured = tried && (matches!(problem.goal, Goal::Known(_)) || log.mean(Metric::Goal, who).is_some());
+        let goal_measured =
+            tried && (matches!(problem.goal, Goal::Known(_)) || log.mean(MetricIndex::Goal, candidate).is_some());
         Self {
             point,
-            runs: if tried { log.runs_of(who) } else { 0 },
+            runs: if tried { log.runs_of(candidate) } else { 0 },
             goal_mean: goal.mean(),
             goal,
             goal_measured,
@@ -409,7 +411,7 @@ fn provable_limit(limit: f64, surface: &Surface) -> f64 {
 pub(super) fn start_goal(problem: &Problem, log: &Log) -> Option<f64> {
     match (&problem.goal, problem.start) {
         (Goal::Known(values), Some(start)) => Some(values[start]),
-        _ => log.mean(Metric::Goal, Who::Start),
+        _ => log.mean(MetricIndex::Goal, Candidate::Start),
     }
 }
 
@@ -422,8 +424,8 @@ fn start_keeps(problem: &Problem, models: &Models, log: &Log) -> f64 {
         if let Some(start) = problem.start {
             return surface.predict(start).below(bound.limit);
         }
-        let runs = log.runs_of(Who::Start).max(1) as f64;
-        let Some(mean) = log.mean(Metric::Bound(index), Who::Start) else { return 0.0 };
+        let runs = log.runs_of(Candidate::Start).max(1) as f64;
+        let Some(mean) = log.mean(MetricIndex::Bound(index), Candidate::Start) else { return 0.0 };
         normal_upper((mean - bound.limit) / (surface.noise_variance(mean) / runs).sqrt().max(1e-12))
     });
     each.product()

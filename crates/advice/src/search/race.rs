@@ -6,7 +6,9 @@ use powerband_stats::distribution::{t_upper, t_upper_quantile};
 use powerband_stats::{Draws, Purpose};
 
 use super::log::Log;
-use crate::{Bound, Confirmed, End, Goal, Held, Interval, Problem, Told, Who, Why};
+use crate::{
+    Bound, Candidate, Confirmed, Goal, Held, Interval, Observation, Problem, SearchConclusion, UndecidedReason,
+};
 
 /// The first block after which is looked.
 const FIRST_LOOK: usize = 3;
@@ -37,10 +39,10 @@ type Row = Vec<f64>;
 #[derive(Debug, Clone)]
 pub(super) struct Race {
     /// Who is still in, the start first.
-    still: Vec<Who>,
+    still: Vec<Candidate>,
     contenders: usize,
-    rows: BTreeMap<Who, Vec<Row>>,
-    order: Vec<Who>,
+    rows: BTreeMap<Candidate, Vec<Row>>,
+    order: Vec<Candidate>,
     blocks: usize,
     start_out: bool,
     short: bool,
@@ -54,8 +56,8 @@ struct Noise {
 
 impl Race {
     pub(super) fn new(problem: &Problem, points: &[usize]) -> Self {
-        let still: Vec<Who> =
-            std::iter::once(Who::Start).chain(points.iter().map(|point| Who::Point(*point))).collect();
+        let still: Vec<Candidate> =
+            std::iter::once(Candidate::Start).chain(points.iter().map(|point| Candidate::Point(*point))).collect();
         let mut race = Self {
             contenders: still.len(),
             still,
@@ -78,8 +80,8 @@ impl Race {
         self.blocks as u32 + 1
     }
 
-    pub(super) fn next(&self) -> Who {
-        self.order.first().copied().unwrap_or(Who::Start)
+    pub(super) fn next(&self) -> Candidate {
+        self.order.first().copied().unwrap_or(Candidate::Start)
     }
 
     pub(super) fn stop(&mut self) {
@@ -87,25 +89,24 @@ impl Race {
     }
 
     /// Takes what the run that was due brought. A setting that is removed leaves; a run that failed is repeated.
-    pub(super) fn take(&mut self, problem: &Problem, log: &Log, who: Who, told: &Told) {
-        if who != self.next() {
+    pub(super) fn take(&mut self, problem: &Problem, log: &Log, candidate: Candidate, observation: &Observation) {
+        if candidate != self.next() {
             return;
         }
-        let removed = matches!(who, Who::Point(point) if log.is_removed(point));
-        match told {
-            Told::Valid { goal, bounds } => {
-                let goal = match (&problem.goal, who, problem.start) {
-                    (Goal::Known(values), Who::Point(point), _) | (Goal::Known(values), Who::Start, Some(point)) => {
-                        values[point]
-                    }
+        let removed = matches!(candidate, Candidate::Point(point) if log.is_removed(point));
+        match observation {
+            Observation::Valid { goal, bounds } => {
+                let goal = match (&problem.goal, candidate, problem.start) {
+                    (Goal::Known(values), Candidate::Point(point), _)
+                    | (Goal::Known(values), Candidate::Start, Some(point)) => values[point],
                     _ => *goal,
                 };
-                self.rows.entry(who).or_default().push([&[goal], bounds.as_slice()].concat());
+                self.rows.entry(candidate).or_default().push([&[goal], bounds.as_slice()].concat());
             }
-            Told::Refused | Told::Failed if removed => self.leave(who),
-            Told::Refused | Told::Failed => return,
+            Observation::Refused | Observation::Failed if removed => self.leave(candidate),
+            Observation::Refused | Observation::Failed => return,
         }
-        self.order.retain(|other| *other != who);
+        self.order.retain(|other| *other != candidate);
         if self.order.is_empty() {
             self.blocks += 1;
             self.drop_the_lost(problem);
@@ -113,13 +114,13 @@ impl Race {
         }
     }
 
-    fn leave(&mut self, who: Who) {
-        self.still.retain(|other| *other != who);
-        self.start_out |= who == Who::Start;
+    fn leave(&mut self, candidate: Candidate) {
+        self.still.retain(|other| *other != candidate);
+        self.start_out |= candidate == Candidate::Start;
     }
 
-    fn mean(&self, who: Who, metric: usize) -> f64 {
-        let rows = self.rows.get(&who).map_or(&[][..], Vec::as_slice);
+    fn mean(&self, candidate: Candidate, metric: usize) -> f64 {
+        let rows = self.rows.get(&candidate).map_or(&[][..], Vec::as_slice);
         rows.iter().map(|row| row[metric]).sum::<f64>() / rows.len() as f64
     }
 
@@ -132,8 +133,8 @@ impl Race {
         };
         let freedom = PRIOR_FREEDOM + self.rows.values().map(|rows| rows.len() as f64 - 1.0).sum::<f64>();
         let sd = |metric: usize| {
-            let within = self.rows.iter().map(|(who, rows)| {
-                let mean = self.mean(*who, metric);
+            let within = self.rows.iter().map(|(candidate, rows)| {
+                let mean = self.mean(*candidate, metric);
                 rows.iter().map(|row| (row[metric] - mean) * (row[metric] - mean)).sum::<f64>()
             });
             ((PRIOR_FREEDOM * prior(metric) * prior(metric) + within.sum::<f64>()) / freedom).sqrt()
@@ -153,29 +154,29 @@ impl Race {
     }
 
     /// By how much a setting exceeds a bound, and of how many settings' runs that is a difference.
-    fn excess(&self, bound: &Bound, who: Who, index: usize) -> (f64, f64) {
+    fn excess(&self, bound: &Bound, candidate: Candidate, index: usize) -> (f64, f64) {
         match bound.above_start {
-            None => (self.mean(who, index + 1) - bound.limit, 1.0),
-            Some(above) if who == Who::Start => (-above, 0.0),
-            Some(above) => (self.mean(who, index + 1) - self.mean(Who::Start, index + 1) - above, 2.0),
+            None => (self.mean(candidate, index + 1) - bound.limit, 1.0),
+            Some(above) if candidate == Candidate::Start => (-above, 0.0),
+            Some(above) => (self.mean(candidate, index + 1) - self.mean(Candidate::Start, index + 1) - above, 2.0),
         }
     }
 
     /// Whether every bound is shown to be kept.
-    fn is_sure(&self, problem: &Problem, noise: &Noise, who: Who) -> bool {
+    fn is_sure(&self, problem: &Problem, noise: &Noise, candidate: Candidate) -> bool {
         let width = self.quantile(noise) / (self.blocks as f64).sqrt();
         let mut bounds = problem.bounds.iter().enumerate();
         bounds.all(|(index, bound)| {
-            let (excess, runs) = self.excess(bound, who, index);
+            let (excess, runs) = self.excess(bound, candidate, index);
             excess + width * noise.sd[index + 1] * runs.sqrt() <= 0.0
         })
     }
 
-    fn is_out(&self, problem: &Problem, noise: &Noise, who: Who) -> bool {
+    fn is_out(&self, problem: &Problem, noise: &Noise, candidate: Candidate) -> bool {
         let width = self.quantile(noise) / (self.blocks as f64).sqrt();
         let mut bounds = problem.bounds.iter().enumerate();
         bounds.any(|(index, bound)| {
-            let (excess, runs) = self.excess(bound, who, index);
+            let (excess, runs) = self.excess(bound, candidate, index);
             excess - width * noise.sd[index + 1] * runs.sqrt() > 0.0
         })
     }
@@ -192,9 +193,9 @@ impl Race {
     }
 
     /// The cheapest setting still in that surely keeps the bounds.
-    fn cheapest_sure(&self, problem: &Problem, noise: &Noise) -> Option<Who> {
-        let sure = self.still.iter().filter(|who| self.is_sure(problem, noise, **who));
-        let sure = sure.filter(|who| **who != Who::Start || !self.start_out);
+    fn cheapest_sure(&self, problem: &Problem, noise: &Noise) -> Option<Candidate> {
+        let sure = self.still.iter().filter(|candidate| self.is_sure(problem, noise, **candidate));
+        let sure = sure.filter(|candidate| **candidate != Candidate::Start || !self.start_out);
         sure.min_by(|a, b| self.mean(**a, 0).total_cmp(&self.mean(**b, 0))).copied()
     }
 
@@ -204,67 +205,72 @@ impl Race {
             return;
         }
         let noise = self.noise(problem);
-        self.start_out |= self.still.contains(&Who::Start) && self.is_out(problem, &noise, Who::Start);
-        let bar = self.cheapest_sure(problem, &noise).map(|who| self.mean(who, 0) + self.between(&noise));
-        let lost = |who: &Who| self.is_out(problem, &noise, *who) || bar.is_some_and(|bar| self.mean(*who, 0) > bar);
-        let lost: Vec<Who> = self.still.iter().filter(|who| **who != Who::Start && lost(who)).copied().collect();
-        self.still.retain(|who| !lost.contains(who));
+        self.start_out |= self.still.contains(&Candidate::Start) && self.is_out(problem, &noise, Candidate::Start);
+        let bar = self.cheapest_sure(problem, &noise).map(|candidate| self.mean(candidate, 0) + self.between(&noise));
+        let lost = |candidate: &Candidate| {
+            self.is_out(problem, &noise, *candidate) || bar.is_some_and(|bar| self.mean(*candidate, 0) > bar)
+        };
+        let lost: Vec<Candidate> =
+            self.still.iter().filter(|candidate| **candidate != Candidate::Start && lost(candidate)).copied().collect();
+        self.still.retain(|candidate| !lost.contains(candidate));
     }
 
     /// The race's end, once there is one.
-    pub(super) fn end(&self, problem: &Problem) -> Option<End> {
+    pub(super) fn end(&self, problem: &Problem) -> Option<SearchConclusion> {
         let complete = self.order.len() == self.still.len();
         if self.blocks < FIRST_LOOK || !(complete || self.short) {
-            let undecided = || End::Undecided { why: Why::Time, best_guess: self.best_guess(problem) };
+            let undecided =
+                || SearchConclusion::Undecided { why: UndecidedReason::Time, best_guess: self.best_guess(problem) };
             return self.short.then(undecided);
         }
         let noise = self.noise(problem);
         let last = self.short || self.blocks >= LAST_LOOK;
-        let settings = || self.still.iter().filter(|who| **who != Who::Start || !self.start_out);
+        let settings = || self.still.iter().filter(|candidate| **candidate != Candidate::Start || !self.start_out);
         let Some(best) = self.cheapest_sure(problem, &noise) else {
             if settings().next().is_none() {
-                return Some(End::NoneKeepsTheBound { closest: self.closest(problem) });
+                return Some(SearchConclusion::NoneKeepsTheBound { closest: self.closest(problem) });
             }
-            let why = if self.blocks >= LAST_LOOK { Why::NotShown } else { Why::Time };
-            return last.then(|| End::Undecided { why, best_guess: self.best_guess(problem) });
+            let why = if self.blocks >= LAST_LOOK { UndecidedReason::NotShown } else { UndecidedReason::Time };
+            return last.then(|| SearchConclusion::Undecided { why, best_guess: self.best_guess(problem) });
         };
-        let open = settings().any(|who| *who != best && self.may_be_cheaper(&noise, *who, best))
-            || best != Who::Start && self.may_be_shown(&noise, best);
+        let open = settings().any(|candidate| *candidate != best && self.may_be_cheaper(&noise, *candidate, best))
+            || best != Candidate::Start && self.may_be_shown(&noise, best);
         (last || !open).then(|| self.conclude(problem, &noise, best))
     }
 
     /// Whether a gain over the start is not shown yet and has a chance to be at the last look.
-    fn may_be_shown(&self, noise: &Noise, best: Who) -> bool {
-        if self.start_out || !self.still.contains(&Who::Start) {
+    fn may_be_shown(&self, noise: &Noise, best: Candidate) -> bool {
+        if self.start_out || !self.still.contains(&Candidate::Start) {
             return false;
         }
-        let gain = self.mean(Who::Start, 0) - self.mean(best, 0);
+        let gain = self.mean(Candidate::Start, 0) - self.mean(best, 0);
         let chance = t_upper_quantile(HOPELESS, noise.freedom) * noise.sd[0] * (2.0 / self.blocks as f64).sqrt();
         gain <= self.gain_shown(self.blocks, noise) && gain + chance > self.gain_shown(LAST_LOOK, noise)
     }
 
     /// Whether a setting can still be cheaper than another by what is waited for.
-    fn may_be_cheaper(&self, noise: &Noise, who: Who, than: Who) -> bool {
-        self.mean(who, 0) < self.mean(than, 0) + self.between(noise) - INDIFFERENT
+    fn may_be_cheaper(&self, noise: &Noise, candidate: Candidate, than: Candidate) -> bool {
+        self.mean(candidate, 0) < self.mean(than, 0) + self.between(noise) - INDIFFERENT
     }
 
     /// Whether the start is the answer: it surely keeps the bounds, and nothing still in can be cheaper.
     /// What could not be shown to keep them is no proof that nothing does.
     fn is_start_best(&self, problem: &Problem, noise: &Noise) -> bool {
-        let others = || self.still.iter().filter(|who| **who != Who::Start);
-        self.is_sure(problem, noise, Who::Start) && !others().any(|who| self.may_be_cheaper(noise, *who, Who::Start))
+        let others = || self.still.iter().filter(|candidate| **candidate != Candidate::Start);
+        self.is_sure(problem, noise, Candidate::Start)
+            && !others().any(|candidate| self.may_be_cheaper(noise, *candidate, Candidate::Start))
     }
 
-    fn conclude(&self, problem: &Problem, noise: &Noise, best: Who) -> End {
-        let start = self.still.contains(&Who::Start).then(|| self.mean(Who::Start, 0));
+    fn conclude(&self, problem: &Problem, noise: &Noise, best: Candidate) -> SearchConclusion {
+        let start = self.still.contains(&Candidate::Start).then(|| self.mean(Candidate::Start, 0));
         let difference = start.map(|start| self.mean(best, 0) - start);
         let shown = self.start_out
             || difference.is_some_and(|difference| difference + self.gain_shown(self.blocks, noise) < 0.0);
-        let Some(point) = shown.then_some(best).and_then(Who::point) else {
+        let Some(point) = shown.then_some(best).and_then(Candidate::point) else {
             return if self.is_start_best(problem, noise) {
-                End::StartIsBest { certificate: None }
+                SearchConclusion::StartIsBest { certificate: None }
             } else {
-                End::Undecided { why: Why::NotShown, best_guess: self.best_guess(problem) }
+                SearchConclusion::Undecided { why: UndecidedReason::NotShown, best_guess: self.best_guess(problem) }
             };
         };
         let count = self.blocks as f64;
@@ -277,7 +283,7 @@ impl Race {
             let value = excess + bound.above_start.unwrap_or(bound.limit);
             Held { value, certainty: 1.0 - t_upper(-excess / error.max(1e-12), noise.freedom) }
         };
-        End::Confirmed(Confirmed {
+        SearchConclusion::Confirmed(Confirmed {
             point,
             gain: difference.map(|mean| Interval { mean, low: mean - half, high: mean + half }),
             goal: self.mean(best, 0),
@@ -287,33 +293,36 @@ impl Race {
     }
 
     fn best_guess(&self, problem: &Problem) -> Option<usize> {
-        let measured = self.still.iter().filter(|who| self.rows.contains_key(who));
-        let keeps =
-            |who: &Who| problem.bounds.iter().enumerate().all(|(index, b)| self.excess(b, *who, index).0 <= 0.0);
-        let best = measured.filter(|who| keeps(who)).min_by(|a, b| self.mean(**a, 0).total_cmp(&self.mean(**b, 0)));
-        best.and_then(|who| who.point())
+        let measured = self.still.iter().filter(|candidate| self.rows.contains_key(candidate));
+        let keeps = |candidate: &Candidate| {
+            problem.bounds.iter().enumerate().all(|(index, b)| self.excess(b, *candidate, index).0 <= 0.0)
+        };
+        let best = measured
+            .filter(|candidate| keeps(candidate))
+            .min_by(|a, b| self.mean(**a, 0).total_cmp(&self.mean(**b, 0)));
+        best.and_then(|candidate| candidate.point())
     }
 
     fn closest(&self, problem: &Problem) -> Option<usize> {
-        let over = |who: Who| -> f64 {
-            let each = problem.bounds.iter().enumerate().map(|(index, bound)| self.excess(bound, who, index).0);
+        let over = |candidate: Candidate| -> f64 {
+            let each = problem.bounds.iter().enumerate().map(|(index, bound)| self.excess(bound, candidate, index).0);
             each.fold(f64::NEG_INFINITY, f64::max)
         };
-        let measured = self.rows.keys().filter_map(|who| who.point());
-        measured.min_by(|a, b| over(Who::Point(*a)).total_cmp(&over(Who::Point(*b))))
+        let measured = self.rows.keys().filter_map(|candidate| candidate.point());
+        measured.min_by(|a, b| over(Candidate::Point(*a)).total_cmp(&over(Candidate::Point(*b))))
     }
 
     /// The provisional answer: the cheapest sure setting, its goal and bounds with 90 % intervals.
     pub(super) fn standing(&self, problem: &Problem) -> (Option<usize>, Option<Interval>, Vec<Option<Interval>>) {
         let noise = self.noise(problem);
         let looked = self.blocks >= FIRST_LOOK;
-        let who = looked.then(|| self.cheapest_sure(problem, &noise)).flatten().unwrap_or(Who::Start);
+        let candidate = looked.then(|| self.cheapest_sure(problem, &noise)).flatten().unwrap_or(Candidate::Start);
         let interval = |metric: usize| {
-            let count = self.rows.get(&who)?.len() as f64;
+            let count = self.rows.get(&candidate)?.len() as f64;
             let (mean, half) =
-                (self.mean(who, metric), t_upper_quantile(0.05, noise.freedom) * noise.sd[metric] / count.sqrt());
+                (self.mean(candidate, metric), t_upper_quantile(0.05, noise.freedom) * noise.sd[metric] / count.sqrt());
             Some(Interval { mean, low: mean - half, high: mean + half })
         };
-        (who.point(), interval(0), (1..=problem.bounds.len()).map(interval).collect())
+        (candidate.point(), interval(0), (1..=problem.bounds.len()).map(interval).collect())
     }
 }

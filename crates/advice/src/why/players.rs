@@ -2,8 +2,8 @@
 
 use crate::Space;
 
-/// With at most this many players every setting between start and winner is run; with more, the winner with one put back.
-const MOST_RUN_WHOLE: usize = 3;
+/// With at most this many players every setting between start and winner is run; with more, the winner with one restored.
+const MAX_RUN_WHOLE: usize = 3;
 
 /// Which players have the winner's values; the others have the start's. At most 32 players.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -147,12 +147,12 @@ impl Players {
         self.factors.is_empty()
     }
 
-    /// The subsets to run beside start and winner, once each at least and best in the blocks that confirm the winner: all
-    /// for up to three players, the winner with one of them put back for more.
+    /// The subsets to run next to start and winner, once each at least and best in the blocks that confirm the winner: all
+    /// for up to three players, the winner with one of them restored for more.
     #[must_use]
     pub fn to_measure(&self) -> Vec<Subset> {
         let all = Subset::all(self.len());
-        if self.len() <= MOST_RUN_WHOLE {
+        if self.len() <= MAX_RUN_WHOLE {
             return all.subsets_of(self.len()).filter(|subset| !subset.is_empty() && *subset != all).collect();
         }
         (0..self.len()).map(|player| all.without(player)).collect()
@@ -182,7 +182,7 @@ impl Players {
     }
 }
 
-/// The points to run beside `start` and `winner` so that the gain can be explained. Combinations the space does not have
+/// The points to run next to `start` and `winner` so that the gain can be explained. Combinations the space does not have
 /// are left out.
 #[must_use]
 pub fn hybrids(space: &Space, start: usize, winner: usize) -> Vec<usize> {

@@ -1,4 +1,4 @@
-//! Shares of a gain from the values of subsets: Shapley's, and what single knobs put back say.
+//! Shares of a gain from the values of subsets: Shapley's, and what single knobs restored say.
 
 use super::Subset;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub(super) fn shapley(players: usize, table: &Table) -> Vec<f64> {
     (0..players).map(share).collect()
 }
 
-/// Shares from the effects of putting back one knob of the winner, and the sum of these effects. What the effects leave of
+/// Shares from the effects of restoring one knob of the winner, and the sum of these effects. What the effects leave of
 /// the whole is spread evenly: where the knobs do nothing together but by one interaction of all of them, that is exactly
 /// Shapley's share.
 pub(super) fn put_back_shares(players: usize, table: &Table) -> (Vec<f64>, f64) {

@@ -17,13 +17,16 @@ fn question(players: usize, runs: &[Runs]) -> Question<'_> {
 #[test]
 fn a_gain_of_two_knobs_worked_by_hand() {
     let runs = runs(&[(&[], &[100.0]), (&[0], &[80.0]), (&[1], &[95.0]), (&[0, 1], &[70.0])]);
-    let told = explain(&question(2, &runs)).unwrap();
+    let observation = explain(&question(2, &runs)).unwrap();
     let first = (libm::log(100.0 / 80.0) + libm::log(95.0 / 70.0)) / 2.0;
-    assert!((told.shares[0].ln - first).abs() < 1e-12, "{told:?}");
-    assert!((told.shares[0].saved - first * 30.0 / libm::log(100.0 / 70.0)).abs() < 1e-9, "{told:?}");
+    assert!((observation.shares[0].ln - first).abs() < 1e-12, "{observation:?}");
+    assert!((observation.shares[0].saved - first * 30.0 / libm::log(100.0 / 70.0)).abs() < 1e-9, "{observation:?}");
     // Alone they would make 100 W × 0.80 × 0.95 = 76 W.
-    assert!((told.together.ln - libm::log(76.0 / 70.0)).abs() < 1e-12, "{told:?}");
-    assert!((told.whole.saved - 30.0).abs() < 1e-9 && told.way == Way::AllSubsets { modelled: 0 }, "{told:?}");
+    assert!((observation.together.ln - libm::log(76.0 / 70.0)).abs() < 1e-12, "{observation:?}");
+    assert!(
+        (observation.whole.saved - 30.0).abs() < 1e-9 && observation.way == Method::AllSubsets { modelled: 0 },
+        "{observation:?}"
+    );
 }
 
 #[test]
@@ -39,9 +42,9 @@ fn what_is_missing_is_named() {
 #[test]
 fn a_start_that_costs_the_same_has_shares_that_cancel() {
     let runs = runs(&[(&[], &[100.0]), (&[0], &[80.0]), (&[1], &[125.0]), (&[0, 1], &[100.0])]);
-    let told = explain(&question(2, &runs)).unwrap();
-    assert!(told.whole.saved.abs() < 1e-9, "{told:?}");
-    assert!((told.shares[0].saved - 100.0 * libm::log(1.25)).abs() < 1e-6, "{told:?}");
+    let observation = explain(&question(2, &runs)).unwrap();
+    assert!(observation.whole.saved.abs() < 1e-9, "{observation:?}");
+    assert!((observation.shares[0].saved - 100.0 * libm::log(1.25)).abs() < 1e-6, "{observation:?}");
 }
 
 #[test]
@@ -56,7 +59,7 @@ fn four_knobs_are_explained_by_putting_back_and_better_by_a_model() {
     measured.extend((0..4).map(|player| all.without(player)));
     let runs: Vec<Runs> = measured.into_iter().map(|subset| Runs { subset, ln_values: vec![worth(subset)] }).collect();
     let put_back = explain(&question(4, &runs)).unwrap();
-    assert_eq!(put_back.way, Way::PutBack);
+    assert_eq!(put_back.way, Method::PutBack);
     let sum: f64 = put_back.shares.iter().map(|share| share.saved).sum();
     assert!((sum - put_back.whole.saved).abs() < 1e-9, "{put_back:?}");
 
@@ -66,12 +69,12 @@ fn four_knobs_are_explained_by_putting_back_and_better_by_a_model() {
             let mut draws = Draws::new(3, Purpose::Trial, 0, 0);
             (0..count).map(|_| subsets.iter().map(|one| worth(*one) + wander * draws.normal()).collect()).collect()
         };
-        let told = explain(&Question { draws: Some(&draws), ..question(4, &runs) }).unwrap();
-        assert_eq!(told.way, Way::AllSubsets { modelled: 10 });
-        for (share, want) in told.shares.iter().zip([0.12, 0.07, 0.02, 0.01]) {
-            assert!((share.ln - want).abs() < 0.002, "{told:?}");
+        let observation = explain(&Question { draws: Some(&draws), ..question(4, &runs) }).unwrap();
+        assert_eq!(observation.way, Method::AllSubsets { modelled: 10 });
+        for (share, want) in observation.shares.iter().zip([0.12, 0.07, 0.02, 0.01]) {
+            assert!((share.ln - want).abs() < 0.002, "{observation:?}");
         }
-        last.push(told.shares[2].high - told.shares[2].low);
+        last.push(observation.shares[2].high - observation.shares[2].low);
     }
     assert!(last[1] > 1.3 * last[0], "a model that is unsure widens the bars: {last:?}");
 }
@@ -104,10 +107,13 @@ fn bars_hold_the_truth() {
                 })
                 .collect();
             let want = explain(&question(players, &truth)).unwrap();
-            let told = explain(&Question { noise_sd, seed: experiment, ..question(players, &noisy) }).unwrap();
-            let sum: f64 = told.shares.iter().map(|share| share.saved).sum();
-            assert!((sum - told.whole.saved).abs() < 1e-9 * told.whole.saved.abs().max(1.0), "{told:?}");
-            let pairs = told.shares.iter().chain([&told.whole, &told.together]);
+            let observation = explain(&Question { noise_sd, seed: experiment, ..question(players, &noisy) }).unwrap();
+            let sum: f64 = observation.shares.iter().map(|share| share.saved).sum();
+            assert!(
+                (sum - observation.whole.saved).abs() < 1e-9 * observation.whole.saved.abs().max(1.0),
+                "{observation:?}"
+            );
+            let pairs = observation.shares.iter().chain([&observation.whole, &observation.together]);
             let wanted = want.shares.iter().chain([&want.whole, &want.together]);
             for (have, want) in pairs.zip(wanted) {
                 parts += 1;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use powerband_advice::{Ask, End, Phase, Search, Told, Who};
+use powerband_advice::{Ask, Candidate, Observation, Search, SearchConclusion, SearchStage};
 use powerband_stats::{Draws, Purpose};
 
 use crate::surfaces::{FAMILIES, Limit, Reading, Surface, drawn, read};
@@ -30,7 +30,7 @@ struct Tally {
     close_feasible: usize,
     certified: usize,
     false_certificates: usize,
-    told: f64,
+    observation: f64,
     told_of: usize,
     covered: usize,
 }
@@ -43,17 +43,17 @@ impl Tally {
         let end = loop {
             match search.ask() {
                 Ask::End(end) => break end,
-                Ask::Run(who) => {
+                Ask::Run(candidate) => {
                     assert!(runs < 3000, "a search that does not end");
-                    let (goal, tail) = surface.run(who, &mut random);
-                    confirming |= matches!(search.phase(), Phase::Confirming { .. });
-                    let kind = match who {
+                    let (goal, tail) = surface.run(candidate, &mut random);
+                    confirming |= matches!(search.phase(), SearchStage::Confirming { .. });
+                    let kind = match candidate {
                         _ if confirming => 3,
-                        Who::Start => 0,
-                        Who::Point(_) => 1 + usize::from(!tried.insert(who)),
+                        Candidate::Start => 0,
+                        Candidate::Point(_) => 1 + usize::from(!tried.insert(candidate)),
                     };
                     self.spent[kind] += 1.0;
-                    search.tell(who, Told::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
+                    search.tell(candidate, Observation::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
                     runs += 1;
                 }
             }
@@ -63,9 +63,9 @@ impl Tally {
         self.judge(surface, &end, sure, search.standing().certificate.map(|it| it.chance_5_percent));
     }
 
-    fn judge(&mut self, surface: &Surface, end: &End, sure: bool, told: Option<f64>) {
+    fn judge(&mut self, surface: &Surface, end: &SearchConclusion, sure: bool, observation: Option<f64>) {
         let answer = match end {
-            End::Confirmed(kept) => surface.goal[kept.point],
+            SearchConclusion::Confirmed(kept) => surface.goal[kept.point],
             _ if surface.start_keeps() => surface.start.0,
             _ => f64::INFINITY,
         };
@@ -73,20 +73,20 @@ impl Tally {
         self.close_provable += usize::from(close(1.0));
         self.close_feasible += usize::from(close(0.0));
         match end {
-            End::Confirmed(kept) => {
+            SearchConclusion::Confirmed(kept) => {
                 self.confirmed += 1;
                 self.broken += usize::from(surface.tail[kept.point] > surface.limit);
                 let truth = surface.goal[kept.point] - surface.start.0;
                 self.covered += usize::from(kept.gain.is_none_or(|gain| gain.low <= truth && truth <= gain.high));
             }
-            End::StartIsBest { .. } => self.start_best += 1,
-            End::NoneKeepsTheBound { .. } => self.none_keeps += 1,
-            End::Undecided { .. } => self.undecided += 1,
+            SearchConclusion::StartIsBest { .. } => self.start_best += 1,
+            SearchConclusion::NoneKeepsTheBound { .. } => self.none_keeps += 1,
+            SearchConclusion::Undecided { .. } => self.undecided += 1,
         }
-        if let Some(chance) = told {
-            (self.told, self.told_of) = (self.told + chance, self.told_of + 1);
+        if let Some(chance) = observation {
+            (self.observation, self.told_of) = (self.observation + chance, self.told_of + 1);
         }
-        if sure && !matches!(end, End::Undecided { .. }) {
+        if sure && !matches!(end, SearchConclusion::Undecided { .. }) {
             self.certified += 1;
             self.false_certificates += usize::from(!close(1.0));
         }
@@ -97,7 +97,7 @@ impl Tally {
         let all = self.runs.len();
         let share = |count: usize, of: usize| 100.0 * count as f64 / of.max(1) as f64;
         format!(
-            "{name:<16} runs {:>3}/{:<3} close {:>3.0}/{:<3.0} false {:>2}/{:<2} broken {} covers {:>3.0} told {:>4.1} \
+            "{name:<16} runs {:>3}/{:<3} close {:>3.0}/{:<3.0} false {:>2}/{:<2} broken {} covers {:>3.0} observation {:>4.1} \
              ends {} {} {} {} spent {}",
             quantile(&self.runs, 0.5),
             quantile(&self.runs, 0.95),
@@ -107,7 +107,7 @@ impl Tally {
             self.certified,
             self.broken,
             share(self.covered, self.confirmed),
-            100.0 * self.told / self.told_of.max(1) as f64,
+            100.0 * self.observation / self.told_of.max(1) as f64,
             self.confirmed,
             self.start_best,
             self.none_keeps,

@@ -1,5 +1,7 @@
 //! What a search asks for, in which order, and what it makes of runs that bring nothing.
-use powerband_advice::{Ask, End, Error, Phase, Search, Told, Who, Why};
+use powerband_advice::{
+    Ask, Candidate, Observation, ProblemError, Search, SearchConclusion, SearchStage, UndecidedReason,
+};
 
 use crate::{of_table, played, server};
 
@@ -7,7 +9,7 @@ use crate::{of_table, played, server};
 fn the_start_comes_first_twice_and_then_the_middle() {
     let table = server(1, 0.5);
     let (asked, _) = played(table.problem(1), of_table(&table, 1));
-    assert_eq!(asked[..3], [Who::Start, Who::Start, Who::Point(24)]);
+    assert_eq!(asked[..3], [Candidate::Start, Candidate::Start, Candidate::Point(24)]);
 }
 
 #[test]
@@ -16,14 +18,14 @@ fn asking_changes_nothing_and_a_seed_gives_one_course() {
     let mut search = Search::new(table.problem(2)).unwrap();
     let mut answer = of_table(&table, 2);
     let mut count = 0;
-    while let Ask::Run(who) = search.ask() {
+    while let Ask::Run(candidate) = search.ask() {
         let (standing, phase) = (search.standing(), search.phase());
-        assert_eq!(search.ask(), Ask::Run(who));
+        assert_eq!(search.ask(), Ask::Run(candidate));
         assert_eq!((search.standing(), search.phase()), (standing, phase));
-        search.tell(who, answer(who, 0), 20.0, 0.0);
+        search.tell(candidate, answer(candidate, 0), 20.0, 0.0);
         count += 1;
     }
-    assert_eq!(search.phase(), Phase::Done);
+    assert_eq!(search.phase(), SearchStage::Done);
     let (asked, end) = played(table.problem(2), of_table(&table, 2));
     assert_eq!((asked.len(), Ask::End(end)), (count, search.ask()));
 }
@@ -32,39 +34,45 @@ fn asking_changes_nothing_and_a_seed_gives_one_course() {
 fn a_refused_setting_is_left_out_and_costs_nothing() {
     let table = server(3, 0.5);
     let best = (0..table.goal.len()).find(|point| table.is_close(*point)).unwrap();
-    let refused = |who| who == Who::Point(24) || who == Who::Point(best);
+    let refused = |candidate| candidate == Candidate::Point(24) || candidate == Candidate::Point(best);
     let mut answer = of_table(&table, 3);
-    let (asked, end) = played(table.problem(3), |who, at| if refused(who) { Told::Refused } else { answer(who, at) });
-    for who in [Who::Point(24), Who::Point(best)] {
-        assert!(asked.iter().filter(|other| **other == who).count() <= 1, "asked for {who:?} again");
+    let (asked, end) =
+        played(
+            table.problem(3),
+            |candidate, at| if refused(candidate) { Observation::Refused } else { answer(candidate, at) },
+        );
+    for candidate in [Candidate::Point(24), Candidate::Point(best)] {
+        assert!(asked.iter().filter(|other| **other == candidate).count() <= 1, "asked for {candidate:?} again");
     }
-    assert!(!matches!(&end, End::Confirmed(kept) if refused(Who::Point(kept.point))));
-    assert!(!matches!(&end, End::Undecided { best_guess: Some(point), .. } if refused(Who::Point(*point))));
+    assert!(!matches!(&end, SearchConclusion::Confirmed(kept) if refused(Candidate::Point(kept.point))));
+    assert!(
+        !matches!(&end, SearchConclusion::Undecided { best_guess: Some(point), .. } if refused(Candidate::Point(*point)))
+    );
 }
 
 #[test]
 fn a_setting_whose_work_fails_is_given_up_and_so_is_a_start() {
     let table = server(4, 0.5);
     let mut answer = of_table(&table, 4);
-    let fails = |who, at, answer: &mut dyn FnMut(Who, usize) -> Told| match who {
-        Who::Point(24) => Told::Failed,
-        _ => answer(who, at),
+    let fails = |candidate, at, answer: &mut dyn FnMut(Candidate, usize) -> Observation| match candidate {
+        Candidate::Point(24) => Observation::Failed,
+        _ => answer(candidate, at),
     };
-    let (asked, end) = played(table.problem(4), |who, at| fails(who, at, &mut answer));
-    assert_eq!(asked.iter().filter(|who| **who == Who::Point(24)).count(), 2);
-    assert!(matches!(end, End::Confirmed(_)), "{end:?}");
-    let (asked, end) = played(table.problem(4), |_, _| Told::Failed);
-    assert_eq!(end, End::Undecided { why: Why::StartFails, best_guess: None });
-    assert_eq!(asked, [Who::Start; 3]);
+    let (asked, end) = played(table.problem(4), |candidate, at| fails(candidate, at, &mut answer));
+    assert_eq!(asked.iter().filter(|candidate| **candidate == Candidate::Point(24)).count(), 2);
+    assert!(matches!(end, SearchConclusion::Confirmed(_)), "{end:?}");
+    let (asked, end) = played(table.problem(4), |_, _| Observation::Failed);
+    assert_eq!(end, SearchConclusion::Undecided { why: UndecidedReason::StartFails, best_guess: None });
+    assert_eq!(asked, [Candidate::Start; 3]);
 }
 
 #[test]
 fn values_that_are_no_numbers_count_as_failures() {
     let table = server(4, 0.5);
-    let (_, end) = played(table.problem(4), |_, _| Told::Valid { goal: f64::NAN, bounds: vec![0.0] });
-    assert_eq!(end, End::Undecided { why: Why::StartFails, best_guess: None });
-    let (_, end) = played(table.problem(4), |_, _| Told::Valid { goal: 1.0, bounds: Vec::new() });
-    assert_eq!(end, End::Undecided { why: Why::StartFails, best_guess: None });
+    let (_, end) = played(table.problem(4), |_, _| Observation::Valid { goal: f64::NAN, bounds: vec![0.0] });
+    assert_eq!(end, SearchConclusion::Undecided { why: UndecidedReason::StartFails, best_guess: None });
+    let (_, end) = played(table.problem(4), |_, _| Observation::Valid { goal: 1.0, bounds: Vec::new() });
+    assert_eq!(end, SearchConclusion::Undecided { why: UndecidedReason::StartFails, best_guess: None });
 }
 
 #[test]
@@ -73,21 +81,25 @@ fn short_of_time_the_search_confirms_what_it_has() {
     let mut search = Search::new(table.problem(6)).unwrap();
     let mut answer = of_table(&table, 6);
     while search.incumbent().is_none() {
-        let Ask::Run(who) = search.ask() else { panic!("ended with nothing") };
-        search.tell(who, answer(who, 0), 20.0, 0.0);
+        let Ask::Run(candidate) = search.ask() else { panic!("ended with nothing") };
+        search.tell(candidate, answer(candidate, 0), 20.0, 0.0);
     }
     let candidate = search.incumbent().unwrap();
     search.set_runs_left(4);
-    assert_eq!(search.phase(), Phase::Confirming { candidate, block: 1 });
+    assert_eq!(search.phase(), SearchStage::Confirming { candidate, block: 1 });
     let mut blocks = Vec::new();
-    while let Ask::Run(who) = search.ask() {
-        blocks.push(who);
-        search.tell(who, answer(who, 0), 20.0, 0.0);
+    while let Ask::Run(candidate) = search.ask() {
+        blocks.push(candidate);
+        search.tell(candidate, answer(candidate, 0), 20.0, 0.0);
     }
-    let points: Vec<&Who> = blocks.iter().filter(|who| **who != Who::Start).collect();
+    let points: Vec<&Candidate> = blocks.iter().filter(|candidate| **candidate != Candidate::Start).collect();
     // At the first look the candidate has two fresh runs and the start one.
     assert_eq!((points.len(), blocks.len()), (2, 3), "{blocks:?}");
-    assert!(!matches!(search.ask(), Ask::End(End::Undecided { why: Why::NotShown, .. })), "{:?}", search.ask());
+    assert!(
+        !matches!(search.ask(), Ask::End(SearchConclusion::Undecided { why: UndecidedReason::NotShown, .. })),
+        "{:?}",
+        search.ask()
+    );
 }
 
 #[test]
@@ -95,11 +107,15 @@ fn short_of_time_before_anything_was_tried_nothing_is_claimed() {
     let table = server(6, 0.5);
     let mut search = Search::new(table.problem(6)).unwrap();
     search.set_runs_left(0);
-    assert_eq!(search.ask(), Ask::End(End::Undecided { why: Why::Time, best_guess: None }));
+    assert_eq!(search.ask(), Ask::End(SearchConclusion::Undecided { why: UndecidedReason::Time, best_guess: None }));
     let few = table.varied(6, 0.2, table.limit);
     let mut race = Search::new(few.problem(6)).unwrap();
     race.set_runs_left(0);
-    assert!(matches!(race.ask(), Ask::End(End::Undecided { why: Why::Time, .. })), "{:?}", race.ask());
+    assert!(
+        matches!(race.ask(), Ask::End(SearchConclusion::Undecided { why: UndecidedReason::Time, .. })),
+        "{:?}",
+        race.ask()
+    );
 }
 
 #[test]
@@ -110,9 +126,9 @@ fn what_does_not_fit_is_refused() {
         change(&mut problem);
         Search::new(problem).unwrap_err()
     };
-    assert_eq!(with(|problem| problem.space.points.clear()), Error::NoPoints);
-    assert_eq!(with(|problem| problem.start = Some(49)), Error::Start { start: 49, points: 49 });
-    assert!(matches!(with(|problem| problem.space.points[3][1] = Some(7)), Error::Level { point: 3, .. }));
-    assert!(matches!(with(|problem| problem.bounds[0].trends.clear()), Error::Length { .. }));
-    assert!(matches!(with(|problem| problem.bounds[0].limit = f64::NAN), Error::NotFinite { .. }));
+    assert_eq!(with(|problem| problem.space.points.clear()), ProblemError::NoPoints);
+    assert_eq!(with(|problem| problem.start = Some(49)), ProblemError::Start { start: 49, points: 49 });
+    assert!(matches!(with(|problem| problem.space.points[3][1] = Some(7)), ProblemError::Level { point: 3, .. }));
+    assert!(matches!(with(|problem| problem.bounds[0].trends.clear()), ProblemError::Length { .. }));
+    assert!(matches!(with(|problem| problem.bounds[0].limit = f64::NAN), ProblemError::NotFinite { .. }));
 }

@@ -1,22 +1,22 @@
 //! How searches end: with a setting, with the start, with nothing that keeps the bound, undecided.
-use powerband_advice::replay::Table;
-use powerband_advice::{Ask, End, Told};
+use powerband_advice::replay::ReplayTable;
+use powerband_advice::{Ask, Observation, SearchConclusion};
 
 use crate::{of_table, played, server};
 
-fn ended(table: &Table, seed: u64) -> End {
+fn ended(table: &ReplayTable, seed: u64) -> SearchConclusion {
     played(table.problem(seed), of_table(table, seed)).1
 }
 
 /// Ten settings of a table, so that they race.
-fn few(table: &Table, seed: u64) -> Table {
+fn few(table: &ReplayTable, seed: u64) -> ReplayTable {
     table.varied(seed, 10.5 / table.goal.len() as f64, table.limit)
 }
 
 #[test]
 fn a_confirmed_setting_comes_with_what_was_shown() {
     for table in [server(6, 0.6), few(&server(6, 0.6), 6)] {
-        let End::Confirmed(kept) = ended(&table, 6) else { panic!("not confirmed") };
+        let SearchConclusion::Confirmed(kept) = ended(&table, 6) else { panic!("not confirmed") };
         let gain = kept.gain.unwrap();
         assert!(gain.low < gain.mean && gain.mean < gain.high && gain.high < 0.0, "{gain:?}");
         let truth = table.goal[kept.point] - table.start.0;
@@ -34,7 +34,7 @@ fn where_the_start_is_cheapest_it_stays() {
     for mut table in [server(7, 0.8), few(&server(7, 0.8), 7)] {
         table.start = (table.goal.iter().copied().fold(f64::INFINITY, f64::min) - 0.2, table.limit - 0.5);
         let end = ended(&table, 7);
-        assert!(matches!(end, End::StartIsBest { .. }), "{end:?}");
+        assert!(matches!(end, SearchConclusion::StartIsBest { .. }), "{end:?}");
     }
 }
 
@@ -46,12 +46,15 @@ fn what_could_not_be_shown_to_keep_a_bound_is_no_proof_that_the_start_is_best() 
     table.tail.fill(table.limit - 0.05);
     let mut random = powerband_stats::Draws::new(7, powerband_stats::Purpose::Noise, 7, 0);
     let mut search = powerband_advice::Search::new(table.problem(7)).unwrap();
-    while let Ask::Run(who) = search.ask() {
-        let (goal, tail) = table.run(who, &mut random, 10.0);
-        search.tell(who, Told::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
+    while let Ask::Run(candidate) = search.ask() {
+        let (goal, tail) = table.run(candidate, &mut random, 10.0);
+        search.tell(candidate, Observation::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
     }
     let end = search.ask();
-    assert!(matches!(end, Ask::End(End::Undecided { why: powerband_advice::Why::NotShown, .. })), "{end:?}");
+    assert!(
+        matches!(end, Ask::End(SearchConclusion::Undecided { why: powerband_advice::UndecidedReason::NotShown, .. })),
+        "{end:?}"
+    );
 }
 
 #[test]
@@ -59,7 +62,9 @@ fn where_nothing_keeps_the_bound_that_is_said() {
     for mut table in [server(8, 0.5), few(&server(8, 0.5), 8)] {
         let lowest = table.tail.iter().copied().fold(f64::INFINITY, f64::min).min(table.start.1);
         table.limit = lowest - 1.0;
-        let End::NoneKeepsTheBound { closest } = ended(&table, 8) else { panic!("{:?}", ended(&table, 8)) };
+        let SearchConclusion::NoneKeepsTheBound { closest } = ended(&table, 8) else {
+            panic!("{:?}", ended(&table, 8))
+        };
         let over = table.tail[closest.unwrap()] - table.limit;
         assert!(over < 1.6, "the closest found exceeds by {over}, the closest there is by 1");
     }
@@ -70,7 +75,7 @@ fn a_start_that_breaks_the_bound_is_left_even_for_a_dearer_setting() {
     for mut table in [server(9, 0.3), few(&server(9, 0.5), 9)] {
         table.start = (table.goal.iter().copied().fold(f64::INFINITY, f64::min) - 0.1, table.limit + 0.5);
         let end = ended(&table, 9);
-        let End::Confirmed(kept) = end else { panic!("{end:?}") };
+        let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
         assert!(table.tail[kept.point] <= table.limit);
         assert!(kept.gain.unwrap().low > 0.0, "it costs more than the start: {kept:?}");
     }
@@ -84,11 +89,11 @@ fn once_confirmed_the_certificate_is_that_of_the_answer() {
         let table = server(seed, 0.5);
         let mut random = powerband_stats::Draws::new(seed, powerband_stats::Purpose::Noise, 7, 0);
         let mut search = powerband_advice::Search::new(table.problem(seed)).unwrap();
-        while let Ask::Run(who) = search.ask() {
-            let (goal, tail) = table.run(who, &mut random, 3.0);
-            search.tell(who, Told::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
+        while let Ask::Run(candidate) = search.ask() {
+            let (goal, tail) = table.run(candidate, &mut random, 3.0);
+            search.tell(candidate, Observation::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
         }
-        if let Ask::End(End::Confirmed(kept)) = search.ask() {
+        if let Ask::End(SearchConclusion::Confirmed(kept)) = search.ask() {
             let standing = search.standing();
             assert_eq!(standing.incumbent, Some(kept.point));
             assert!((standing.goal.unwrap().mean - kept.goal).abs() < 0.1, "{standing:?}");
@@ -99,10 +104,10 @@ fn once_confirmed_the_certificate_is_that_of_the_answer() {
     // A race has measured every setting and fits no model to say what was missed.
     let few = few(&server(6, 0.6), 6);
     let (mut search, mut answer) = (powerband_advice::Search::new(few.problem(6)).unwrap(), of_table(&few, 6));
-    while let Ask::Run(who) = search.ask() {
-        search.tell(who, answer(who, 0), 20.0, 0.0);
+    while let Ask::Run(candidate) = search.ask() {
+        search.tell(candidate, answer(candidate, 0), 20.0, 0.0);
     }
-    let Ask::End(End::Confirmed(kept)) = search.ask() else { panic!("{:?}", search.ask()) };
+    let Ask::End(SearchConclusion::Confirmed(kept)) = search.ask() else { panic!("{:?}", search.ask()) };
     assert_eq!((search.standing().certificate, search.standing().incumbent), (None, Some(kept.point)));
 }
 
@@ -114,13 +119,13 @@ fn a_limit_against_the_start_is_kept_whatever_the_level_of_the_day() {
         problem.bounds[0].limit = f64::MAX;
         let mut answer = of_table(&table, 6);
         // From block to block everything takes longer, by more than the noise: differences inside blocks do not mind.
-        let (_, end) = played(problem, |who, at| match answer(who, at) {
-            Told::Valid { goal, bounds } => {
-                Told::Valid { goal, bounds: bounds.iter().map(|it| it + level + 0.002 * at as f64).collect() }
+        let (_, end) = played(problem, |candidate, at| match answer(candidate, at) {
+            Observation::Valid { goal, bounds } => {
+                Observation::Valid { goal, bounds: bounds.iter().map(|it| it + level + 0.002 * at as f64).collect() }
             }
-            told => told,
+            observation => observation,
         });
-        let End::Confirmed(kept) = end else { panic!("{end:?}") };
+        let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
         let (held, above) = (kept.bounds[0], table.tail[kept.point] - table.start.1);
         assert!(table.tail[kept.point] <= table.limit + 0.01, "{kept:?}");
         assert!((held.value - above).abs() < 0.04 && held.certainty > 0.95, "{held:?} for {above}");

@@ -13,8 +13,8 @@ mod spaces;
 mod surfaces;
 mod wide;
 
-use powerband_advice::replay::{Axis, Server, Table};
-use powerband_advice::{Ask, End, Problem, Search, Told, Who};
+use powerband_advice::replay::{FrequencyAxis, ReplayServer, ReplayTable};
+use powerband_advice::{Ask, Candidate, Observation, Problem, Search, SearchConclusion};
 use powerband_stats::{Draws, Purpose};
 
 /// Whether a sweep asks for the long form.
@@ -54,44 +54,47 @@ fn quantile(values: &[f64], p: f64) -> f64 {
 const DELAYS_US: [f64; 7] = [2.0, 10.0, 30.0, 60.0, 120.0, 250.0, 400.0];
 
 /// Frequencies as an axis.
-fn frequencies_of(freqs_ghz: &[f64]) -> Axis {
-    Axis::Frequencies(freqs_ghz.to_vec())
+fn frequencies_of(freqs_ghz: &[f64]) -> FrequencyAxis {
+    FrequencyAxis::Frequencies(freqs_ghz.to_vec())
 }
 
-fn frequencies() -> Axis {
-    Axis::Frequencies((0..7).map(|step| 1.2 + 0.3 * f64::from(step)).collect())
+fn frequencies() -> FrequencyAxis {
+    FrequencyAxis::Frequencies((0..7).map(|step| 1.2 + 0.3 * f64::from(step)).collect())
 }
 
 /// A server drawn by `seed`, 7 frequencies by 7 delays, with the noise of a quiet machine; a fraction `strict` of the settings
 /// keeps the limit.
-fn server(seed: u64, strict: f64) -> Table {
-    let server = Server::drawn(&mut Draws::new(seed, Purpose::Trial, 9, 0));
+fn server(seed: u64, strict: f64) -> ReplayTable {
+    let server = ReplayServer::drawn(&mut Draws::new(seed, Purpose::Trial, 9, 0));
     server.table(&frequencies(), &DELAYS_US, (0.008, 0.014), strict)
 }
 
-/// Plays a search in which a run of `who` brings what `answer` says, and returns the runs and the end.
-fn played(problem: Problem, mut answer: impl FnMut(Who, usize) -> Told) -> (Vec<Who>, End) {
+/// Plays a search in which a run of `candidate` brings what `answer` says, and returns the runs and the end.
+fn played(
+    problem: Problem,
+    mut answer: impl FnMut(Candidate, usize) -> Observation,
+) -> (Vec<Candidate>, SearchConclusion) {
     let mut search = Search::new(problem).unwrap();
     let mut asked = Vec::new();
     loop {
         match search.ask() {
             Ask::End(end) => return (asked, end),
-            Ask::Run(who) => {
+            Ask::Run(candidate) => {
                 assert!(asked.len() < 3000, "a search that does not end");
-                let told = answer(who, asked.len());
-                asked.push(who);
-                search.tell(who, told, 20.0, 0.0);
+                let observation = answer(candidate, asked.len());
+                asked.push(candidate);
+                search.tell(candidate, observation, 20.0, 0.0);
             }
         }
     }
 }
 
 /// What a table answers, with its noise.
-fn of_table(table: &Table, seed: u64) -> impl FnMut(Who, usize) -> Told {
+fn of_table(table: &ReplayTable, seed: u64) -> impl FnMut(Candidate, usize) -> Observation {
     let mut random = Draws::new(seed, Purpose::Noise, 7, 0);
-    move |who, _| {
-        let (goal, tail) = table.run(who, &mut random, 1.0);
-        Told::Valid { goal, bounds: vec![tail] }
+    move |candidate, _| {
+        let (goal, tail) = table.run(candidate, &mut random, 1.0);
+        Observation::Valid { goal, bounds: vec![tail] }
     }
 }
 

@@ -1,13 +1,16 @@
 //! What a search can show: in few runs, of settings that hide behind an interaction, near a limit, and within a budget.
 use std::sync::Arc;
 
-use powerband_advice::{Ask, Coordinates, Data, End, Phase, Prior, Process, Search, Told, Who, Why};
+use powerband_advice::{
+    Ask, Candidate, Coordinates, Data, Observation, Prior, Process, Search, SearchConclusion, SearchStage,
+    UndecidedReason,
+};
 use powerband_stats::{Draws, Purpose};
 
 use crate::{of_table, played, server};
 
 /// Six by seven settings whose goal falls with both knobs but for a cheap block where only one of them is high.
-fn with_hidden_block(seed: u64) -> powerband_advice::replay::Table {
+fn with_hidden_block(seed: u64) -> powerband_advice::replay::ReplayTable {
     let mut table = server(seed, 0.99);
     for (point, goal) in table.goal.iter_mut().enumerate() {
         let (row, column) = (point / 7, point % 7);
@@ -25,23 +28,26 @@ fn a_gain_that_only_two_knobs_together_bring_is_found() {
         let table = with_hidden_block(seed);
         let (_, end) = played(table.problem(seed), of_table(&table, seed));
         let best = table.best();
-        found += u32::from(matches!(end, End::Confirmed(kept) if table.goal[kept.point] < best + 0.05));
+        found += u32::from(matches!(end, SearchConclusion::Confirmed(kept) if table.goal[kept.point] < best + 0.05));
     }
     assert!(found >= 5, "{found} of 6 found");
 }
 
 /// Plays a search and returns who was run while confirming, and its end.
-fn confirmed(mut search: Search, mut answer: impl FnMut(Who, usize) -> Told) -> (Vec<Who>, Vec<Who>, End) {
+fn confirmed(
+    mut search: Search,
+    mut answer: impl FnMut(Candidate, usize) -> Observation,
+) -> (Vec<Candidate>, Vec<Candidate>, SearchConclusion) {
     let (mut asked, mut confirming) = (Vec::new(), Vec::new());
     loop {
         match search.ask() {
             Ask::End(end) => return (asked, confirming, end),
-            Ask::Run(who) => {
-                if matches!(search.phase(), Phase::Confirming { .. }) {
-                    confirming.push(who);
+            Ask::Run(candidate) => {
+                if matches!(search.phase(), SearchStage::Confirming { .. }) {
+                    confirming.push(candidate);
                 }
-                asked.push(who);
-                search.tell(who, answer(who, asked.len()), 20.0, 0.0);
+                asked.push(candidate);
+                search.tell(candidate, answer(candidate, asked.len()), 20.0, 0.0);
             }
         }
     }
@@ -55,8 +61,8 @@ fn the_start_is_run_no_more_once_the_gain_is_shown() {
         table.start.0 += 0.3;
         let search = Search::new(table.problem(seed)).unwrap();
         let (_, confirming, _) = confirmed(search, of_table(&table, seed));
-        starts += confirming.iter().filter(|who| **who == Who::Start).count();
-        candidates += confirming.iter().filter(|who| **who != Who::Start).count();
+        starts += confirming.iter().filter(|candidate| **candidate == Candidate::Start).count();
+        candidates += confirming.iter().filter(|candidate| **candidate != Candidate::Start).count();
     }
     assert!(starts < candidates || starts <= 12, "{starts} runs of the start for {candidates} of candidates");
 }
@@ -70,7 +76,13 @@ fn a_budget_in_runs_is_kept_and_decides() {
         search.set_runs_left(14);
         let (asked, _, end) = confirmed(search, of_table(&table, seed));
         assert!(asked.len() <= 14, "{} runs", asked.len());
-        assert!(matches!(end, End::Confirmed(_) | End::Undecided { why: Why::Time, .. }), "{end:?}");
+        assert!(
+            matches!(
+                end,
+                SearchConclusion::Confirmed(_) | SearchConclusion::Undecided { why: UndecidedReason::Time, .. }
+            ),
+            "{end:?}"
+        );
     }
 }
 
@@ -78,9 +90,9 @@ fn a_budget_in_runs_is_kept_and_decides() {
 fn a_search_without_a_budget_makes_at_most_one_run_more_than_there_are_settings() {
     let table = server(5, 0.4);
     let mut random = Draws::new(5, Purpose::Noise, 7, 0);
-    let (asked, _) = played(table.problem(5), |who, _| {
-        let (goal, tail) = table.run(who, &mut random, 30.0);
-        Told::Valid { goal, bounds: vec![tail] }
+    let (asked, _) = played(table.problem(5), |candidate, _| {
+        let (goal, tail) = table.run(candidate, &mut random, 30.0);
+        Observation::Valid { goal, bounds: vec![tail] }
     });
     assert!(asked.len() <= 50, "{} runs of 49 settings", asked.len());
 }
@@ -97,8 +109,8 @@ fn a_setting_on_the_limit_is_named_and_another_confirmed() {
         table.goal[point] -= 0.1;
         let mut search = Search::new(table.problem(seed)).unwrap();
         let mut answer = of_table(&table, seed);
-        while let Ask::Run(who) = search.ask() {
-            search.tell(who, answer(who, 0), 20.0, 0.0);
+        while let Ask::Run(candidate) = search.ask() {
+            search.tell(candidate, answer(candidate, 0), 20.0, 0.0);
         }
         let unproved = search.standing().unproved;
         named += u32::from(unproved.iter().any(|it| it.point == point && it.saving > 0.01 && it.bounds.len() == 1));

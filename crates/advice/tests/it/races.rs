@@ -1,17 +1,17 @@
 //! Races of few settings: whether a gain is found, what is said of its size, and how soon nothing is given up.
-use powerband_advice::replay::Table;
-use powerband_advice::{End, Factor, FactorKind, Space};
+use powerband_advice::replay::ReplayTable;
+use powerband_advice::{Factor, FactorKind, SearchConclusion, Space};
 use powerband_stats::{Draws, Purpose};
 
 use crate::{most, seeds};
 
 /// Settings of which the first is cheaper than the start and all others by `gain`, at a noise of `sd`.
-fn table(settings: usize, gain: f64, sd: f64, seed: u64) -> Table {
+fn table(settings: usize, gain: f64, sd: f64, seed: u64) -> ReplayTable {
     let mut random = Draws::new(seed, Purpose::Trial, 31, 0);
     let mut goal = vec![4.0; settings];
     goal[0] -= gain;
     let factors = vec![Factor { name: "a".into(), kind: FactorKind::Category(settings), switch_s: 0.0 }];
-    Table {
+    ReplayTable {
         space: Space { factors, points: (0..settings).map(|level| vec![Some(level as u16)]).collect() },
         tail: vec![0.0; settings],
         start: (4.0, 0.0),
@@ -31,7 +31,7 @@ fn sweep_a_gain_of_two_noise_deviations_is_found_and_its_interval_covers_it() {
                 let table = table(settings, 2.0 * sd, sd, seed);
                 let played = table.play(table.problem(seed), 1.0).unwrap();
                 all += 1;
-                if let Some(End::Confirmed(it)) = played.end {
+                if let Some(SearchConclusion::Confirmed(it)) = played.end {
                     let gain = it.gain.unwrap();
                     found += usize::from(it.point == 0);
                     missed += usize::from(gain.low > -2.0 * sd || gain.high < -2.0 * sd);
@@ -53,7 +53,7 @@ fn sweep_settings_alike_are_seldom_called_better() {
                 let table = table(settings, 0.0, sd, seed);
                 let played = table.play(table.problem(seed), 1.0).unwrap();
                 all += 1;
-                wrong += usize::from(matches!(played.end, Some(End::Confirmed(_))));
+                wrong += usize::from(matches!(played.end, Some(SearchConclusion::Confirmed(_))));
             }
             println!("{settings} settings alike, noise {sd}: {wrong} of {all} called better");
             assert!(wrong <= most(all, 0.05), "{settings} settings, noise {sd}: {wrong} of {all}");

@@ -1,12 +1,12 @@
 //! How often a search is right, and how soon, on surfaces of known truth.
-use powerband_advice::replay::{Axis, Played, Server, Table};
-use powerband_advice::{End, FactorKind};
+use powerband_advice::replay::{FrequencyAxis, Played, ReplayServer, ReplayTable};
+use powerband_advice::{FactorKind, SearchConclusion};
 use powerband_stats::{Draws, Purpose};
 
 use crate::{DELAYS_US, most, quantile, seeds, server};
 
 /// Settings tried by a search and how it ended, over many.
-fn all(tables: impl Iterator<Item = (u64, Table)>, louder: f64) -> Vec<(Table, Played)> {
+fn all(tables: impl Iterator<Item = (u64, ReplayTable)>, louder: f64) -> Vec<(ReplayTable, Played)> {
     tables
         .map(|(seed, table)| {
             let played = table.play(table.problem(seed), louder).unwrap();
@@ -15,7 +15,7 @@ fn all(tables: impl Iterator<Item = (u64, Table)>, louder: f64) -> Vec<(Table, P
         .collect()
 }
 
-fn tried(all: &[(Table, Played)]) -> Vec<f64> {
+fn tried(all: &[(ReplayTable, Played)]) -> Vec<f64> {
     all.iter().map(|(_, played)| played.tried.map_or(50.0, |count| count as f64)).collect()
 }
 
@@ -25,7 +25,7 @@ fn sweep_a_server_is_searched_in_few_settings_and_its_bound_is_kept() {
     let tried = tried(&all);
     let (median, high) = (quantile(&tried, 0.5), quantile(&tried, 0.95));
     let broken = all.iter().filter(|(_, played)| played.broken).count();
-    let confirmed = all.iter().filter(|(_, played)| matches!(played.end, Some(End::Confirmed(_)))).count();
+    let confirmed = all.iter().filter(|(_, played)| matches!(played.end, Some(SearchConclusion::Confirmed(_)))).count();
     let regret = all.iter().map(|(_, played)| played.regret).sum::<f64>() / all.len() as f64;
     println!(
         "tried {median} / {high}, broken {broken}, confirmed {confirmed} of {}, mean regret {regret:.4}",
@@ -39,9 +39,9 @@ fn sweep_a_server_is_searched_in_few_settings_and_its_bound_is_kept() {
 
 #[test]
 fn sweep_governors_are_searched_as_categories() {
-    let governors = Axis::Governors(vec![1.9, 1.2, 3.0, 1.5, 2.4]);
+    let governors = FrequencyAxis::Governors(vec![1.9, 1.2, 3.0, 1.5, 2.4]);
     let table = |seed| {
-        let server = Server::drawn(&mut Draws::new(seed, Purpose::Trial, 9, 0));
+        let server = ReplayServer::drawn(&mut Draws::new(seed, Purpose::Trial, 9, 0));
         server.table(&governors, &DELAYS_US, (0.008, 0.014), 0.6)
     };
     let all = all(seeds(8, 200).map(|seed| (seed, table(seed))), 1.0);
@@ -55,7 +55,7 @@ fn sweep_governors_are_searched_as_categories() {
 }
 
 /// A machine on which no knob does anything.
-fn idle(seed: u64) -> Table {
+fn idle(seed: u64) -> ReplayTable {
     let mut table = server(seed, 0.9);
     let start = table.start;
     table.goal.fill(start.0);
@@ -67,7 +67,7 @@ fn idle(seed: u64) -> Table {
 #[test]
 fn sweep_a_machine_without_a_better_setting_keeps_its_start() {
     let all = all(seeds(12, 300).map(|seed| (seed, idle(seed))), 1.0);
-    let claims = all.iter().filter(|(_, played)| matches!(played.end, Some(End::Confirmed(_)))).count();
+    let claims = all.iter().filter(|(_, played)| matches!(played.end, Some(SearchConclusion::Confirmed(_)))).count();
     let runs: Vec<f64> = all.iter().map(|(_, played)| played.runs as f64).collect();
     println!("{claims} false claims of {}, {} runs at the median", all.len(), quantile(&runs, 0.5));
     assert!(claims <= most(all.len(), 0.05), "{claims} false claims of {}", all.len());

@@ -1,6 +1,7 @@
 //! Spaces of other shapes: the start among the points, conditional knobs, more settings than are looked at one by one.
 use powerband_advice::{
-    Ask, Bound, End, Factor, FactorKind, Goal, Noise, Phase, Prior, Problem, Search, Space, Told, Who,
+    Ask, Bound, Candidate, Factor, FactorKind, Goal, Observation, Prior, Problem, RunNoise, Search, SearchConclusion,
+    SearchStage, Space,
 };
 use powerband_stats::{Draws, Purpose};
 
@@ -19,7 +20,7 @@ fn problem(space: Space, limit: f64, seed: u64) -> Problem {
         start: None,
         safe: None,
         seed,
-        noise: Noise::default(),
+        noise: RunNoise::default(),
     }
 }
 
@@ -32,13 +33,13 @@ fn a_start_among_the_points_is_run_as_the_start() {
     problem.start = Some(start);
     let mut search = Search::new(problem.clone()).unwrap();
     let (asked, end) = played(problem, of_table(&table, 1));
-    assert!(!asked.contains(&Who::Point(start)));
-    let End::Confirmed(kept) = end else { panic!("{end:?}") };
+    assert!(!asked.contains(&Candidate::Point(start)));
+    let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
     assert!(table.is_close(kept.point), "{kept:?}");
     // Told under either name it is the same setting.
-    search.tell(Who::Point(start), Told::Valid { goal: 4.0, bounds: vec![5.0] }, 20.0, 0.0);
-    assert_eq!(search.start_mean(powerband_advice::Metric::Goal), Some(4.0));
-    assert_eq!(search.data(powerband_advice::Metric::Goal).tried[0].point, start);
+    search.tell(Candidate::Point(start), Observation::Valid { goal: 4.0, bounds: vec![5.0] }, 20.0, 0.0);
+    assert_eq!(search.start_mean(powerband_advice::MetricIndex::Goal), Some(4.0));
+    assert_eq!(search.data(powerband_advice::MetricIndex::Goal).tried[0].point, start);
 }
 
 /// Four governors, of which one takes a frequency and one a threshold.
@@ -73,13 +74,13 @@ fn conditional_knobs_are_searched_where_they_are_active() {
         };
         let at = |clock: f64| (4.0 + 0.5 * clock, 6.0 - 1.2 * clock);
         let mut random = Draws::new(seed, Purpose::Trial, 21, 0);
-        let (asked, end) = played(problem(space.clone(), 5.5, seed), |who, _| {
-            let (goal, tail) = at(if let Who::Point(point) = who { clock(point) } else { 0.8 });
-            Told::Valid { goal: goal + 0.005 * random.normal(), bounds: vec![tail + 0.01 * random.normal()] }
+        let (asked, end) = played(problem(space.clone(), 5.5, seed), |candidate, _| {
+            let (goal, tail) = at(if let Candidate::Point(point) = candidate { clock(point) } else { 0.8 });
+            Observation::Valid { goal: goal + 0.005 * random.normal(), bounds: vec![tail + 0.01 * random.normal()] }
         });
         assert!(asked.len() < 80, "{} runs", asked.len());
         // The slowest clock that keeps the bound is 5/12; the next two cost 4 and 8 % of the clock's share more.
-        if let End::Confirmed(kept) = end {
+        if let SearchConclusion::Confirmed(kept) = end {
             assert!(clock(kept.point) > 0.41, "{kept:?} breaks the bound");
             found += u32::from(clock(kept.point) < 0.56);
         }
@@ -96,12 +97,13 @@ fn plays_large(sides: &[u16]) {
     let level = |point: usize| 4.0 + 0.3 * part(point, 0) + 0.1 * part(point, 2);
     let tail = |point: usize| 6.0 - 1.0 * part(point, 0) + 0.8 * part(point, 1);
     let mut random = Draws::new(3, Purpose::Trial, 22, 0);
-    let (asked, end) = played(problem(space.clone(), 5.6, 3), |who, _| {
-        let (goal, tail) = if let Who::Point(point) = who { (level(point), tail(point)) } else { (4.45, 5.0) };
-        Told::Valid { goal: goal + 0.004 * random.normal(), bounds: vec![tail + 0.01 * random.normal()] }
+    let (asked, end) = played(problem(space.clone(), 5.6, 3), |candidate, _| {
+        let (goal, tail) =
+            if let Candidate::Point(point) = candidate { (level(point), tail(point)) } else { (4.45, 5.0) };
+        Observation::Valid { goal: goal + 0.004 * random.normal(), bounds: vec![tail + 0.01 * random.normal()] }
     });
     assert!(asked.len() < 70, "{} runs", asked.len());
-    let End::Confirmed(kept) = end else { panic!("{end:?}") };
+    let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
     let kept_level = level(kept.point);
     assert!(tail(kept.point) <= 5.6 && kept_level < 4.0 + 0.3 * 0.4 + 0.05, "{kept_level}");
 }
@@ -129,18 +131,23 @@ fn turning_what_is_slow_to_turn_is_weighed() {
         let mut random = Draws::new(3, Purpose::Trial, 23, 0);
         let mut search = Search::new(problem(Space { factors, points }, 5.5, 3)).unwrap();
         let mut slow = Vec::new();
-        while let Ask::Run(who) = search.ask() {
-            if matches!(search.phase(), Phase::Confirming { .. }) {
+        while let Ask::Run(candidate) = search.ask() {
+            if matches!(search.phase(), SearchStage::Confirming { .. }) {
                 break;
             }
             let at = |point: usize| ((point / 6) as f64 / 5.0, (point % 6) as f64 / 5.0);
-            let (a, b) = if let Who::Point(point) = who { at(point) } else { (0.9, 0.9) };
+            let (a, b) = if let Candidate::Point(point) = candidate { at(point) } else { (0.9, 0.9) };
             let (goal, tail) = (4.0 + 0.2 * a + 0.2 * b, 6.0 - 0.6 * a - 0.6 * b);
             let goal = goal + 0.004 * random.normal();
-            let place = if let Who::Point(point) = who { point / 6 } else { 6 };
+            let place = if let Candidate::Point(point) = candidate { point / 6 } else { 6 };
             let switch_s = if slow.last().is_none_or(|last| *last == place) { 0.0 } else { slow_s };
             slow.push(place);
-            search.tell(who, Told::Valid { goal, bounds: vec![tail + 0.01 * random.normal()] }, 20.0, switch_s);
+            search.tell(
+                candidate,
+                Observation::Valid { goal, bounds: vec![tail + 0.01 * random.normal()] },
+                20.0,
+                switch_s,
+            );
         }
         slow.windows(2).filter(|pair| pair[0] != pair[1]).count()
     };

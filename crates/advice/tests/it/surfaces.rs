@@ -2,8 +2,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use powerband_advice::replay::Server;
-use powerband_advice::{Bound, Factor, FactorKind, Goal, Noise, Prior, Problem, Space, Who};
+use powerband_advice::replay::ReplayServer;
+use powerband_advice::{Bound, Candidate, Factor, FactorKind, Goal, Prior, Problem, RunNoise, Space};
 use powerband_stats::{Draws, Purpose};
 
 use crate::frequencies_of;
@@ -25,15 +25,15 @@ impl Surface {
     pub(crate) fn problem(&self, seed: u64) -> Problem {
         let goal = Goal::Measured { trends: self.trends.0.clone(), prior: Prior::watts() };
         let bound = Bound { limit: self.limit, above_start: None, trends: self.trends.1.clone(), prior: Prior::tail() };
-        let (space, noise) = (self.space.clone(), Noise::default());
+        let (space, noise) = (self.space.clone(), RunNoise::default());
         Problem { space, start: None, goal, bounds: vec![bound], safe: None, seed, noise }
     }
 
     /// Goal and tail of one run.
-    pub(crate) fn run(&self, who: Who, random: &mut Draws) -> (f64, f64) {
-        let (at, (goal, tail)) = match who {
-            Who::Start => (self.goal.len(), self.start),
-            Who::Point(point) => (point, (self.goal[point], self.tail[point])),
+    pub(crate) fn run(&self, candidate: Candidate, random: &mut Draws) -> (f64, f64) {
+        let (at, (goal, tail)) = match candidate {
+            Candidate::Start => (self.goal.len(), self.start),
+            Candidate::Point(point) => (point, (self.goal[point], self.tail[point])),
         };
         let own = &self.residuals[at];
         let (goal_off, tail_off) = own[random.below(own.len() as u64) as usize];
@@ -133,7 +133,7 @@ pub(crate) fn drawn(family: &str, seed: u64, steepness: f64) -> Surface {
     let mut random = Draws::new(seed, Purpose::Trial, 40 + place, 0);
     let strict = 0.3 + 0.6 * random.uniform();
     let freqs: Vec<f64> = (0..9).map(|step| 1.2 + 0.2 * f64::from(step)).collect();
-    let server = Server::drawn(&mut random);
+    let server = ReplayServer::drawn(&mut random);
     let table = server.table(&frequencies_of(&freqs), &DELAYS_US, (0.01, 0.01), strict);
     let (mut goal, mut tail, mut start, mut limit) = (table.goal, table.tail, table.start, table.limit);
     if family != "law" {

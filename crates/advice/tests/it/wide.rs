@@ -1,5 +1,5 @@
 //! Other problems than one bound on a measured goal: no bound, two, and goals that are a knob's own value.
-use powerband_advice::{Bound, End, Goal, Prior, Told, Who};
+use powerband_advice::{Bound, Candidate, Goal, Observation, Prior, SearchConclusion};
 use powerband_stats::{Draws, Purpose};
 
 use crate::{of_table, played, server};
@@ -11,11 +11,11 @@ fn without_bounds_the_cheapest_is_found() {
         let mut problem = table.problem(seed);
         problem.bounds.clear();
         let mut answer = of_table(&table, seed);
-        let (asked, end) = played(problem, |who, at| match answer(who, at) {
-            Told::Valid { goal, .. } => Told::Valid { goal, bounds: Vec::new() },
-            told => told,
+        let (asked, end) = played(problem, |candidate, at| match answer(candidate, at) {
+            Observation::Valid { goal, .. } => Observation::Valid { goal, bounds: Vec::new() },
+            observation => observation,
         });
-        let End::Confirmed(kept) = end else { panic!("{end:?}") };
+        let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
         let best = table.goal.iter().copied().fold(f64::INFINITY, f64::min);
         assert!(table.goal[kept.point] < best + 0.03, "{} for {best}", table.goal[kept.point]);
         assert!(asked.len() < 60, "{} runs", asked.len());
@@ -43,13 +43,13 @@ fn a_known_goal_is_not_measured_and_its_smallest_value_found() {
         bounds: vec![Bound { limit: libm::log(2.0), above_start: None, trends: vec![-1.0], prior: Prior::watts() }],
         safe: None,
         seed: 1,
-        noise: powerband_advice::Noise::default(),
+        noise: powerband_advice::RunNoise::default(),
     };
-    let (asked, end) = played(problem, |who, _| {
-        let point = if let Who::Point(point) = who { point } else { 39 };
-        Told::Valid { goal: 0.0, bounds: vec![libm::log(time_s(point)) + 0.005 * random.normal()] }
+    let (asked, end) = played(problem, |candidate, _| {
+        let point = if let Candidate::Point(point) = candidate { point } else { 39 };
+        Observation::Valid { goal: 0.0, bounds: vec![libm::log(time_s(point)) + 0.005 * random.normal()] }
     });
-    let End::Confirmed(kept) = end else { panic!("{end:?}") };
+    let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
     let share = shares[kept.point];
     assert!((50.0..=55.0).contains(&share), "{share} % where half is needed");
     let gain = kept.gain.unwrap();
@@ -66,14 +66,14 @@ fn two_bounds_are_both_kept() {
         let mut problem = table.problem(seed);
         problem.bounds.push(Bound { limit: 4.75, above_start: None, trends: vec![-1.0, 0.0], prior: Prior::watts() });
         let mut answer = of_table(&table, seed);
-        let (_, end) = played(problem, |who, at| {
-            let extra = if let Who::Point(point) = who { second(point) } else { 4.4 };
-            match answer(who, at) {
-                Told::Valid { goal, bounds } => Told::Valid { goal, bounds: vec![bounds[0], extra] },
-                told => told,
+        let (_, end) = played(problem, |candidate, at| {
+            let extra = if let Candidate::Point(point) = candidate { second(point) } else { 4.4 };
+            match answer(candidate, at) {
+                Observation::Valid { goal, bounds } => Observation::Valid { goal, bounds: vec![bounds[0], extra] },
+                observation => observation,
             }
         });
-        let End::Confirmed(kept) = end else { panic!("{end:?}") };
+        let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
         assert!(table.tail[kept.point] <= table.limit && second(kept.point) <= 4.75, "{kept:?}");
         let both = (0..49).filter(|point| table.tail[*point] <= table.limit && second(*point) <= 4.75);
         let best = both.map(|point| table.goal[point]).fold(f64::INFINITY, f64::min);

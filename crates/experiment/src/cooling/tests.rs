@@ -1,6 +1,6 @@
 //! Waiting on a simulated machine whose temperature follows what it draws.
 use powerband_machine::Job;
-use powerband_record::{Event, Work};
+use powerband_record::{Event, Side, Work};
 use powerband_sim::{Profile, SimWorld};
 
 use super::*;

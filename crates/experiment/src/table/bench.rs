@@ -1,16 +1,16 @@
 //! The bench a table is: a trial draws one of the rows of its setting, by the seed and the trial's number.
 use std::collections::BTreeMap;
 
-use powerband_record::{Outcome, PlannedTrial, SearchPlan, Setting, Started, Void};
+use powerband_record::{IntoOrdered as _, Outcome, PlannedTrial, SearchPlan, Setting, Started, Void};
 use powerband_stats::{Draws, Purpose};
 
-use super::Table;
-use crate::tune::refused_levels;
+use super::TableMachine;
+use crate::tune::{refused, refused_levels};
 use crate::{Bench, Fatal, Journal, PlanError};
 
 /// Answers trials out of a table.
 pub struct TableBench<'t> {
-    table: &'t Table,
+    table: &'t TableMachine,
     /// By setting: its rows, or its label where the table has none.
     rows: Vec<Result<&'t [Vec<f64>], String>>,
     seed: u64,
@@ -22,7 +22,7 @@ impl<'t> TableBench<'t> {
     ///
     /// # Errors
     /// [`PlanError`] for a setting that cannot be read, or names what the table does not have.
-    pub fn new(table: &'t Table, started: &Started) -> Result<Self, PlanError> {
+    pub fn new(table: &'t TableMachine, started: &Started) -> Result<Self, PlanError> {
         let mut rows = Vec::new();
         for planned in &started.settings {
             // Behind a name, a colon of the first knob is never taken for the end of one.
@@ -57,17 +57,17 @@ impl Bench for TableBench<'_> {
         let mut draws = Draws::new(self.seed, Purpose::Noise, u64::from(trial.trial), 0);
         let place = usize::try_from(draws.below(rows.len() as u64)).unwrap_or_default();
         let named = self.table.metrics.iter().zip(rows.get(place).into_iter().flatten());
-        let metrics: BTreeMap<String, f64> = named.map(|(metric, value)| (metric.name.clone(), *value)).collect();
+        let metrics: BTreeMap<String, f64> = named.map(|(metric, value)| (metric.name.clone(), *value)).into_map();
         Ok(Ok(Outcome { metrics, ..Outcome::default() }))
     }
 
-    fn rehearse(&mut self) -> Result<(), Fatal> {
+    fn rehearse(&mut self) -> Result<Vec<(u32, String)>, Fatal> {
         let missing = (0..).zip(&self.rows).find_map(|(setting, _)| self.rows_of(setting).err());
-        missing.map_or(Ok(()), |why| Err(Fatal::Search { why }))
+        missing.map_or(Ok(Vec::new()), |why| Err(Fatal::Search { why }))
     }
 
     fn rehearse_levels(&mut self, plan: &SearchPlan) -> Result<Vec<(u32, String)>, Fatal> {
-        refused_levels(plan, |setting| Ok(self.rows_of(setting).err()))
+        refused_levels(plan, |setting| Ok(self.rows_of(setting).err().map(|why| refused(&why))))
     }
 
     fn notes(&self) -> Vec<String> {

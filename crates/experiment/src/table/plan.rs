@@ -1,9 +1,11 @@
 //! A plan resolved against a table: its axes expand to the table's values, its metrics are the table's.
-use powerband_knob::{Level, Selection, place_of_word, resolve as resolve_knob};
+use powerband_knob::{RankedValue, Selection, place_of_word, resolve as resolve_knob};
 use powerband_load::{MetricSpec, Source};
-use powerband_record::{Assignment, Axis, KnobRef, Metric, PlannedSetting, Setting, Started, parse_frequency_khz};
+use powerband_record::{
+    Assignment, Axis, InOrder, KnobRef, Metric, PlannedSetting, Setting, Started, parse_frequency_khz,
+};
 
-use super::{KnobColumn, Table, TableKnob, plain};
+use super::{KnobColumn, TableKnob, TableMachine, plain};
 use crate::crossing::most_settings;
 use crate::resolve::{requirements, rules, with_reference};
 use crate::search::Asked;
@@ -46,13 +48,13 @@ impl TableKnob {
         }
     }
 
-    fn level(&self, cell: &str) -> Level {
+    fn level(&self, cell: &str) -> RankedValue {
         let place = self.like.as_ref().and_then(|like| place_of_word(like, cell));
         match (cell.parse::<f64>(), place) {
-            _ if self.special.iter().any(|special| special == cell) => Level::Word(cell.into()),
-            (Ok(number), _) => Level::Number(number),
-            (_, Some(place)) => Level::Place(place, cell.into()),
-            _ => Level::Word(cell.into()),
+            _ if self.special.iter().any(|special| special == cell) => RankedValue::Word(cell.into()),
+            (Ok(number), _) => RankedValue::Number(number),
+            (_, Some(place)) => RankedValue::Place(place, cell.into()),
+            _ => RankedValue::Word(cell.into()),
         }
     }
 
@@ -118,7 +120,7 @@ impl TableKnob {
     }
 }
 
-impl Table {
+impl TableMachine {
     fn knob(&self, knob: &KnobRef) -> Result<usize, PlanError> {
         let place = self.knobs.iter().position(|it| it.is(&knob.name));
         let known = || self.knobs.iter().map(|knob| knob.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -235,7 +237,7 @@ impl Table {
         {
             first.judged = true;
         }
-        metrics.sort_by_key(|metric| !metric.judged);
+        metrics.order_by_key(|metric| !metric.judged);
         Ok(metrics)
     }
 }
@@ -244,7 +246,7 @@ impl Table {
 ///
 /// # Errors
 /// [`ResolveError`]: the plan's fault, or what the table does not have.
-pub fn resolve_table(plan: &Plan, table: &Table) -> Result<Resolved, ResolveError> {
+pub fn resolve_table(plan: &Plan, table: &TableMachine) -> Result<Resolved, ResolveError> {
     if plan.far.is_some() || plan.cpus.is_some() {
         return Err(
             PlanError::Table("a table has no far machine and no CPUs; leave out --far and --cpus".into()).into()

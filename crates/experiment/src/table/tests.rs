@@ -31,8 +31,8 @@ judged = true
 column = \"p99_us\"
 ";
 
-fn table() -> Table {
-    Table::parse("table:t.csv", ("t.csv", ROWS), ("t.toml", BESIDE)).unwrap()
+fn table() -> TableMachine {
+    TableMachine::parse("table:t.csv", ("t.csv", ROWS), ("t.toml", BESIDE)).unwrap()
 }
 
 fn plan(axes: &[&str]) -> Plan {
@@ -126,7 +126,7 @@ fn what_is_wrong_with_the_files_is_one_line() {
         (ROWS, &BESIDE.replace("auto", "never"), "baseline"),
         (ROWS, &BESIDE.replace("judged", "jugded"), "line 12"),
     ] {
-        let error = Table::parse("table:t.csv", ("t.csv", rows), ("t.toml", beside)).unwrap_err().to_string();
+        let error = TableMachine::parse("table:t.csv", ("t.csv", rows), ("t.toml", beside)).unwrap_err().to_string();
         assert!(error.contains(words) && !error.trim().contains('\n'), "{error}");
     }
 }

@@ -1,7 +1,8 @@
 //! What trials tell a search, and what it answers, in the journal's words: back from logarithms to the metrics' own units.
-use powerband_advice::Phase;
+use powerband_advice::SearchStage;
 use powerband_advice::{
-    Certificate, Confirmed, End as Answer, Interval, Metric as Modelled, Search, Standing, Told, Unproved, Who, Why,
+    Candidate, Certificate, Confirmed, Interval, MetricIndex as Modelled, Observation, ProvisionalAnswer, Search,
+    SearchConclusion as Answer, UndecidedReason, Unproved,
 };
 use powerband_record::{
     Better, CloseReason, Outcome, SearchChange, SearchEnd, SearchExpected, SearchFinding, SearchKept, SearchPhase,
@@ -12,7 +13,7 @@ use super::counted;
 use super::problem::signed;
 use crate::search::kept_by;
 
-/// A goal known without measuring that the machine as found has no value for is worse there than anywhere by this share.
+/// A goal known without measuring that the baseline has no value for is worse there than anywhere by this share.
 const BEYOND: f64 = 0.001;
 
 /// Values on the way between trials and a search.
@@ -46,27 +47,27 @@ impl Values<'_> {
     }
 
     /// What a valid trial tells.
-    pub(super) fn told(self, who: Who, outcome: &Outcome) -> Told {
+    pub(super) fn told(self, who: Candidate, outcome: &Outcome) -> Observation {
         let log = |name: &str| libm::log(outcome.metrics.get(name).copied().unwrap_or(1.0));
         let goal = &self.plan.goal;
         let goal = if goal.known.is_empty() { signed(goal.better, log(&goal.name)) } else { self.known(who) };
         let bounds = self.plan.requirements.iter().map(|limit| signed(kept_by(limit), log(&limit.metric)));
-        Told::Valid { goal, bounds: bounds.collect() }
+        Observation::Valid { goal, bounds: bounds.collect() }
     }
 
     /// The goal where it is a knob's value.
-    fn known(self, who: Who) -> f64 {
+    fn known(self, who: Candidate) -> f64 {
         let goal = &self.plan.goal;
         let of = |value: f64| signed(goal.better, libm::log(value));
         match who {
-            Who::Point(point) => of(goal.known.get(point).copied().unwrap_or(1.0)),
-            Who::Start => goal
+            Candidate::Point(point) => of(goal.known.get(point).copied().unwrap_or(1.0)),
+            Candidate::Start => goal
                 .found
                 .map_or_else(|| goal.known.iter().map(|&value| of(value)).fold(f64::MIN, f64::max) + BEYOND, of),
         }
     }
 
-    /// Whether a change of the goal means something: not where the machine as found has no value of the knob.
+    /// Whether a change of the goal means something: not where the baseline has no value of the knob.
     fn has_change(self) -> bool {
         self.plan.goal.known.is_empty() || self.plan.goal.found.is_some()
     }
@@ -86,7 +87,12 @@ impl Values<'_> {
 }
 
 /// Where a search stands.
-pub(super) fn standing(values: &Values<'_>, now: &Standing, phase: SearchPhase, start: Option<f64>) -> SearchStanding {
+pub(super) fn standing(
+    values: &Values<'_>,
+    now: &ProvisionalAnswer,
+    phase: SearchPhase,
+    start: Option<f64>,
+) -> SearchStanding {
     let change = now.goal.zip(start).filter(|_| now.incumbent.is_some() && values.has_change());
     SearchStanding {
         phase,
@@ -99,13 +105,13 @@ pub(super) fn standing(values: &Values<'_>, now: &Standing, phase: SearchPhase, 
 }
 
 /// What a search is at, as a journal writes it.
-pub(super) fn phase(of: Phase) -> SearchPhase {
+pub(super) fn phase(of: SearchStage) -> SearchPhase {
     match of {
-        Phase::Starting => SearchPhase::Starting,
-        Phase::Searching => SearchPhase::Searching,
-        Phase::Confirming { .. } => SearchPhase::Confirming,
-        Phase::Racing { .. } => SearchPhase::Racing,
-        Phase::Done => SearchPhase::Done,
+        SearchStage::Starting => SearchPhase::Starting,
+        SearchStage::Searching => SearchPhase::Searching,
+        SearchStage::Confirming { .. } => SearchPhase::Confirming,
+        SearchStage::Racing { .. } => SearchPhase::Racing,
+        SearchStage::Done => SearchPhase::Done,
     }
 }
 
@@ -114,7 +120,7 @@ pub(super) fn finding(
     values: &Values<'_>,
     search: &Search,
     answer: Option<&Answer>,
-    now: &Standing,
+    now: &ProvisionalAnswer,
     reason: &CloseReason,
 ) -> SearchFinding {
     let at = |point: Option<usize>| point.map(|point| values.setting(point)).filter(|setting| *setting != 0);
@@ -184,7 +190,7 @@ fn confirmed(values: &Values<'_>, it: &Confirmed, base: SearchFinding) -> Search
     }
 }
 
-/// A setting that cannot be shown to keep the limits, in the metrics' own units; none where the machine as found is meant.
+/// A setting that cannot be shown to keep the limits, in the metrics' own units; none where the baseline is meant.
 fn unproved(values: &Values<'_>, it: &Unproved) -> Option<SearchUnproved> {
     let expected = values.plan.requirements.iter().zip(&it.bounds).map(|(limit, bound)| SearchExpected {
         metric: limit.metric.clone(),
@@ -195,14 +201,14 @@ fn unproved(values: &Values<'_>, it: &Unproved) -> Option<SearchUnproved> {
     (setting != 0).then(|| SearchUnproved { setting, change: values.change(-it.saving), expected: expected.collect() })
 }
 
-fn undecided(why: Why) -> &'static str {
+fn undecided(why: UndecidedReason) -> &'static str {
     match why {
-        Why::NotShown => {
+        UndecidedReason::NotShown => {
             "what looked best could not be shown to keep what is required and to be better than the baseline"
         }
-        Why::Time => "the time ran short before anything could be confirmed",
-        Why::Runs => "as many runs were made as a search makes, before anything could be confirmed",
-        Why::StartFails => "the load fails at the baseline",
+        UndecidedReason::Time => "the time ran short before anything could be confirmed",
+        UndecidedReason::Runs => "as many runs were made as a search makes, before anything could be confirmed",
+        UndecidedReason::StartFails => "the load fails at the baseline",
         _ => "nothing could be shown",
     }
 }

@@ -1,5 +1,5 @@
 //! From what a journal says is searched to the problem that is solved: logarithms, smaller is better.
-use powerband_advice::{Bound, Factor, FactorKind, Goal, Noise, Prior, Problem, Space};
+use powerband_advice::{Bound, Factor, FactorKind, Goal, Prior, Problem, RunNoise, Space};
 use powerband_record::{Better, SearchFactorKind, SearchPlan, Started};
 
 use crate::search::kept_by;
@@ -37,7 +37,7 @@ pub(super) fn problem(started: &Started, plan: &SearchPlan) -> Problem {
         bounds: plan.requirements.iter().map(bound).collect(),
         safe: plan.safe,
         seed: started.seed,
-        noise: Noise {
+        noise: RunNoise {
             goal: plan.noise.get(&goal.name).copied(),
             bounds: plan.requirements.iter().map(|limit| plan.noise.get(&limit.metric).copied()).collect(),
         },

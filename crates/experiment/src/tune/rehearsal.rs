@@ -1,8 +1,8 @@
 //! Rehearsing a search cheaply: every level of every factor once, not every setting; what is refused twice is refused for
 //! all settings that have it.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_record::SearchPlan;
+use powerband_record::{InOrder, IntoOrdered as _, SearchPlan};
 
 /// A level of a factor; no level is one of its own.
 type Having = (usize, Option<u16>);
@@ -32,7 +32,7 @@ fn levels(point: &[Option<u16>]) -> impl Iterator<Item = Having> + '_ {
 }
 
 /// The settings a bench refuses, with its reasons, where `refuses` turns one and puts it back: those of the cover that are
-/// refused, and all with a level that is refused beside other levels as well. An error ends it.
+/// refused, and all with a level that is refused next to other levels as well. An error ends it.
 ///
 /// # Errors
 /// What `refuses` fails with.
@@ -59,8 +59,60 @@ pub(crate) fn refused_levels<E>(
             }
         }
     }
-    refused.sort_by_key(|(setting, _)| *setting);
+    refused.order_by_key(|(setting, _)| *setting);
     Ok(refused)
+}
+
+/// The settings that are the same as others for a bench, with its reasons, where `same` compares two: a setting of the cover with an
+/// earlier one that differs from it in one level alone, and where these are the same next to other levels as well, all that
+/// differ so. Settings that are `refused` are not asked about. An error ends it.
+///
+/// # Errors
+/// What `same` fails with.
+pub(crate) fn equal_levels<E>(
+    plan: &SearchPlan,
+    refused: &[(u32, String)],
+    mut same: impl FnMut(u32, u32) -> Result<Option<String>, E>,
+) -> Result<Vec<(u32, String)>, E> {
+    let at = |setting: u32| &plan.points[setting as usize - 1];
+    let numbers: BTreeMap<&[Option<u16>], u32> = plan.points.iter().map(Vec::as_slice).zip(1..).into_map();
+    let picked: Vec<(u32, Vec<Having>)> =
+        picked(plan).into_iter().filter(|(setting, _)| refused.iter().all(|(known, _)| known != setting)).collect();
+    let mut left: BTreeMap<u32, String> = BTreeMap::new();
+    for (place, (setting, new)) in picked.iter().enumerate() {
+        for &(factor, level) in new {
+            let differs_in = |other: u32| levels(at(other)).zip(levels(at(*setting))).filter(|(a, b)| a != b).count();
+            let earlier = picked[..place].iter().map(|(other, _)| *other).filter(|other| {
+                at(*other).get(factor) != Some(&level) && differs_in(*other) == 1 && !left.contains_key(other)
+            });
+            let mut found = None;
+            for other in earlier {
+                if let Some(why) = same(other, *setting)? {
+                    found = Some((other, why));
+                    break;
+                }
+            }
+            let Some((other, why)) = found else { continue };
+            let pairs = (1..).zip(&plan.points).filter(|(_, point)| point.get(factor) == Some(&level));
+            let pairs: Vec<(u32, u32)> = pairs
+                .filter_map(|(twin, point)| {
+                    let mut point = point.clone();
+                    point[factor] = at(other)[factor];
+                    Some((*numbers.get(point.as_slice())?, twin))
+                })
+                .filter(|(_, twin)| twin != setting)
+                .collect();
+            left.insert(*setting, why);
+            // The two farthest away in the list differ from the first two in the most.
+            if let Some(&(counterpart, twin)) = pairs.last()
+                && let Some(why) = same(counterpart, twin)?
+            {
+                left.extend(pairs.into_iter().map(|(_, twin)| (twin, why.clone())));
+            }
+            break;
+        }
+    }
+    Ok(left.into_iter().filter(|(setting, _)| refused.iter().all(|(known, _)| known != setting)).collect())
 }
 
 #[cfg(test)]
@@ -108,5 +160,25 @@ mod tests {
         assert_eq!(level, [7, 8, 9]);
         let one = refused_levels(&plan, |setting| Ok::<_, ()>((setting == 1).then(|| "no".to_owned())));
         assert_eq!(one, Ok(vec![(1, "no".to_owned())]));
+    }
+
+    #[test]
+    fn a_level_that_is_the_same_as_another_takes_its_settings_along_and_a_combination_only_itself() {
+        let plan = grid(4, 3);
+        let at = |setting: u32| plan.points[setting as usize - 1].clone();
+        let asked = std::cell::Cell::new(0);
+        let same = |one: u32, other: u32| {
+            asked.set(asked.get() + 1);
+            let rounded = |setting: u32| (at(setting)[0].map(|level| level.min(2)), at(setting)[1]);
+            Ok::<_, ()>((rounded(one) == rounded(other)).then(|| format!("as {one}")))
+        };
+        // Levels 2 and 3 of the first factor are one: settings 10 to 12 are 7 to 9.
+        let left: Vec<u32> = equal_levels(&plan, &[], same).unwrap().into_iter().map(|(setting, _)| setting).collect();
+        assert_eq!(left, [10, 11, 12]);
+        assert!(asked.get() < 12, "{}", asked.get());
+        let one = equal_levels(&plan, &[], |one, other| Ok::<_, ()>((one == 1 && other == 2).then(|| "no".to_owned())));
+        assert_eq!(one, Ok(vec![(2, "no".to_owned())]));
+        let refused = [(10, "refused".to_owned())];
+        assert_eq!(equal_levels(&plan, &refused, same), Ok(Vec::new()));
     }
 }

@@ -1,4 +1,4 @@
-//! Which knob brought how much of a confirmed gain: the settings between the machine as found and the answer, and the shares.
+//! Which knob brought how much of a confirmed gain: the settings between the baseline and the answer, and the shares.
 use std::collections::BTreeMap;
 
 use powerband_advice::why::{Explanation, Part, Players, Question, Runs, Subset, explain};
@@ -17,7 +17,7 @@ pub(super) struct Gain {
     subsets: Vec<(Subset, u32)>,
     /// What the shares are called.
     names: Vec<String>,
-    /// Where the goal is a knob's own value, the player it is of and the change, relative to the machine as found.
+    /// Where the goal is a knob's own value, the player it is of and the change, relative to the baseline.
     known: Option<(usize, f64)>,
 }
 
@@ -62,7 +62,7 @@ impl Gain {
         Ok(Some(Gain { players, subsets: ends.into_iter().chain(between).collect(), names, known: None }))
     }
 
-    /// Settings to run beside start and winner, those left out that were run in blocks already.
+    /// Settings to run next to start and winner, those left out that were run in blocks already.
     pub(super) fn to_run(&self, in_blocks: &BTreeMap<u32, Vec<f64>>) -> Vec<u32> {
         let between = self.subsets.iter().skip(2).map(|(_, setting)| *setting);
         between.filter(|setting| !in_blocks.contains_key(setting)).collect()
@@ -126,7 +126,7 @@ fn typical(values: &[f64]) -> f64 {
     libm::exp(sum / values.len().max(1) as f64)
 }
 
-/// A part of what was saved as a change relative to the machine as found.
+/// A part of what was saved as a change relative to the baseline.
 fn share(factor: &str, part: Part, start: f64) -> SearchShare {
     let change = |saved: f64| -saved / start;
     SearchShare {

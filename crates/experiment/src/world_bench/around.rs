@@ -12,7 +12,7 @@ use crate::{Fatal, Journal, Resolved};
 /// A command shorter than this is repeated within a trial until they take as long, ns.
 const LONG_NS: f64 = 100e6;
 /// Most runs in a trial.
-const MOST_RUNS: f64 = 10_000.0;
+const MAX_RUNS: f64 = 10_000.0;
 /// Runs of an empty command line that show what the shell itself takes.
 const SHELL_RUNS: u32 = 20;
 /// A share of the command's time from which that is reported.
@@ -181,7 +181,7 @@ impl WorldBench<'_> {
                 break;
             }
         }
-        let mut runs = (LONG_NS / real_ns.max(1.0)).ceil().clamp(1.0, MOST_RUNS) as u32;
+        let mut runs = (LONG_NS / real_ns.max(1.0)).ceil().clamp(1.0, MAX_RUNS) as u32;
         // Repeating takes our own program, which the load's user may not be allowed to execute.
         if runs > 1
             && self.user.is_some()

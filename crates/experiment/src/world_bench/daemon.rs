@@ -79,9 +79,10 @@ impl WorldBench<'_> {
             return Ok(Ok(None));
         };
         let refused = |why: String| Ok(Err(Void::LoadFailed { why: format!("the daemon '{line}': {why}") }));
+        let near = self.near();
         let Some(machine) = self.world.machine(Side::Near) else { return refused("there is no machine".into()) };
         match hold_cpufreq(machine) {
-            Ok(held) => in_force.push((Side::Near, held)),
+            Ok(held) => in_force.push((near, held)),
             Err(error) => return refused(error.to_string()),
         }
         let found = found(machine);
@@ -133,12 +134,13 @@ impl WorldBench<'_> {
 
     /// Asks a process to end, and after a grace, or once a stop was asked for, makes it.
     fn end_process(&mut self, process: ProcessId, stopped: &mut bool) -> Option<Finished> {
+        let near = self.near();
         for force in [false, true] {
             self.world.machine(Side::Near)?.end(process, force);
             let until_ns = self.world.now_ns() + GRACE_NS;
             loop {
                 match self.world.wait(Some(until_ns)) {
-                    Wake::Ended(Side::Near, ended) if ended == process => {
+                    Wake::Ended(side, ended) if (side, ended) == (near, process) => {
                         return self.world.machine(Side::Near)?.finished(process);
                     }
                     Wake::Deadline => break,
@@ -146,7 +148,7 @@ impl WorldBench<'_> {
                         *stopped = true;
                         break;
                     }
-                    Wake::Lost(Side::Near, _) => return None,
+                    Wake::Lost(side, _) if side == near => return None,
                     _ => {}
                 }
             }

@@ -48,9 +48,14 @@ fn background(changes: &LoadVariant) -> Vec<Background> {
 }
 
 impl WorldBench<'_> {
+    /// The near machine as the rig calls it: of a list the first.
+    pub(super) fn near(&self) -> Side {
+        self.machines.first().copied().unwrap_or_default()
+    }
+
     /// What near parts run in, and what runs next to the load.
     pub(super) fn place(&self, in_force: &InForce, setting: u32) -> Place {
-        let near = in_force.iter().find(|(side, _)| *side == Side::Near);
+        let near = in_force.iter().find(|(side, _)| *side == self.near());
         let changes = self.variants.get(setting as usize).map(|variant| &variant.changes);
         Place {
             group: near.and_then(|(_, applied)| applied.group.clone()),

@@ -31,10 +31,10 @@ fn what_carries_over_is_reported_and_nothing_is_called_the_same() {
 }
 
 /// Twenty blocks of two or four settings that differ in nothing, where the second adds a share to the trial after it.
-fn moved(settings: &[&str], share: f64) -> Finding {
+fn moved(settings: &[&str], share: f64, noise: f64, margin: f64) -> Finding {
     let mut experiment = started(settings, 3);
-    (experiment.margin, experiment.max_blocks, experiment.min_blocks) = (0.0005, 20, 20);
-    let mut own = noisy(3, 0.005, vec![1.0; settings.len()]);
+    (experiment.margin, experiment.max_blocks, experiment.min_blocks) = (margin, 20, 20);
+    let mut own = noisy(3, noise, vec![1.0; settings.len()]);
     let mut before = 0;
     let answer = move |trial: &PlannedTrial| {
         let moved = if before == 1 { 1.0 + share } else { 1.0 };
@@ -47,7 +47,7 @@ fn moved(settings: &[&str], share: f64) -> Finding {
 #[test]
 fn a_setting_that_moves_the_trial_after_it_is_named_and_nothing_is_called_better_for_it() {
     for settings in [&["a", "b"][..], &["a", "b", "c", "d"]] {
-        let (found, clean) = (moved(settings, 0.03), moved(settings, 0.0));
+        let (found, clean) = (moved(settings, 0.03, 0.005, 0.0005), moved(settings, 0.0, 0.005, 0.0005));
         let named = |finding: &Finding| {
             finding
                 .notes
@@ -61,6 +61,15 @@ fn a_setting_that_moves_the_trial_after_it_is_named_and_nothing_is_called_better
             found.verdicts
         );
     }
+}
+
+#[test]
+fn what_a_meter_without_noise_shows_far_below_the_margin_is_not_worth_a_note() {
+    let (small, large) = (moved(&["a", "b"], 0.000_2, 1e-6, 0.01), moved(&["a", "b"], 0.002, 1e-6, 0.01));
+    let named =
+        |finding: &Finding| finding.notes.iter().any(|note| note.contains("seems to affect the trial after it"));
+    assert!(!named(&small) && named(&large), "{:?} {:?}", small.notes, large.notes);
+    assert_eq!(small.verdicts[0].verdict, Verdict::Same);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is known of a machine at the beginning of an experiment, and of what somebody changed until it ended.
 use powerband_experiment::facts;
 use powerband_machine::{Turn, World};
-use powerband_record::{Change, Fact, Side};
+use powerband_record::{Fact, FactChange, Side};
 use powerband_sim::{Profile, SimWorld};
 
 fn world(far: bool) -> SimWorld {
@@ -42,7 +42,7 @@ fn what_somebody_changed_has_a_row_and_nothing_else_has() {
     let changes = Fact::changes(&then, &facts(&mut world));
     let governor = changes.iter().find(|change| change.what == "governor" && change.part == "clocks").unwrap();
     let is = Some(format!("{was} on CPUs 0,2-3; {other} on CPUs 1"));
-    let should = Change { side: Side::Near, part: "clocks".into(), what: "governor".into(), was: Some(was), is };
+    let should = FactChange { side: Side::Near, part: "clocks".into(), what: "governor".into(), was: Some(was), is };
     assert_eq!(governor, &should);
     assert!(changes.iter().all(|change| change.part == "clocks" && change.side == Side::Near), "{changes:?}");
 }

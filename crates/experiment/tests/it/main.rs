@@ -3,6 +3,7 @@
 mod calibrated;
 mod carried;
 mod ends;
+mod equal_settings;
 mod extended;
 mod facts;
 #[cfg(test)]

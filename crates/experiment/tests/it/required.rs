@@ -34,7 +34,7 @@ fn each_limit_is_decided_where_it_is_clear() {
     );
     assert_eq!(standings(&finding, 1), [Standing::Holds, Standing::Holds, Standing::Broken]);
     assert!(finding.requirements.iter().all(|it| it.trials >= 3 && (0.0..=1.0).contains(&it.probability)));
-    // Four trials in every block: three of the reference beside the one compared.
+    // Four trials in every block: three of the reference next to the one compared.
     let of_first = |event: &Event| matches!(event, Event::TrialStarted(PlannedTrial { block: 1, .. }));
     assert_eq!(count(&journal, of_first), 4);
     assert!(finding.blocks >= 5, "a level is not told before five trials");

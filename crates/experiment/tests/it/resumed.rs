@@ -218,7 +218,7 @@ fn ended_ns(event: &Event) -> Option<u64> {
     }
 }
 
-/// A bench that could not put back everything.
+/// A bench that could not restore everything.
 struct Leaves(FormulaBench<fn(&PlannedTrial) -> Answer>);
 
 impl Bench for Leaves {

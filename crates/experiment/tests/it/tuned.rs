@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_experiment::{FormulaBench, Past, resume, run, standing};
 use powerband_record::{
-    Better, BlockDone, CloseReason, Event, Finding, Metric, Outcome, PlannedSetting, PlannedTrial, Relation,
+    Better, BlockDone, CloseReason, Event, Finding, LimitSide, Metric, Outcome, PlannedSetting, PlannedTrial,
     Requirement, SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchPhase, SearchPlan,
     Started, Void,
 };
@@ -42,7 +42,7 @@ fn search(limit: f64, clocks: &[f64], seed: u64) -> Started {
     };
     let labels: Vec<String> = std::iter::once("baseline".to_owned()).chain(points.iter().map(label)).collect();
     let settings = labels.into_iter().map(|label| PlannedSetting { turns: label.clone(), label }).collect();
-    let requirement = Requirement { metric: "p99_us".into(), relation: Relation::AtMost, limit, relative: false };
+    let requirement = Requirement { metric: "p99_us".into(), relation: LimitSide::AtMost, limit, relative: false };
     let plan = SearchPlan {
         goal: SearchGoal { name: "power_w".into(), better: Better::Lower, known: Vec::new(), found: None },
         requirements: vec![requirement],
@@ -356,7 +356,7 @@ fn claims(seed: u64, clocks: &[f64]) -> bool {
     finding.search.unwrap().end == SearchEnd::Confirmed
 }
 
-/// As [`breaks`] of a limit against the machine as found: every setting lies a tenth of a percent above that.
+/// As [`breaks`] of a limit against the baseline: every setting lies a tenth of a percent above that.
 fn breaks_against_found(seed: u64, clocks: &[f64]) -> bool {
     let mut started = search(0.02, clocks, seed);
     started.search.as_mut().unwrap().requirements[0].relative = true;

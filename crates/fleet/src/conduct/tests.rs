@@ -8,6 +8,9 @@ use crate::{Via, numbered, order};
 /// Blocks of each node.
 const BLOCKS: u32 = 2;
 
+/// How long is waited for what never comes; far longer than what comes takes.
+const BRIEF: Duration = Duration::from_secs(2);
+
 /// What a task does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plays {
@@ -17,6 +20,8 @@ enum Plays {
     Dies(u32),
     /// Waits for a node that is not there.
     Stuck,
+    /// Is dead, and said to run for ever.
+    Undead,
 }
 
 #[derive(Default)]
@@ -54,7 +59,7 @@ impl Launcher for Played {
                 *looks += 1;
                 let after = match self.plays.get(at).copied().unwrap_or(Plays::Ends(1)) {
                     Plays::Ends(after) | Plays::Dies(after) => after,
-                    Plays::Stuck => u32::MAX,
+                    Plays::Stuck | Plays::Undead => u32::MAX,
                 };
                 (*looks > after).then_some(*at)
             })
@@ -77,9 +82,11 @@ impl Launcher for Played {
 
     fn cancel(&mut self, _: &Fleet, positions: &[u32]) -> Result<(), FleetError> {
         for at in positions {
-            self.running.remove(at);
-            self.ended.insert(*at);
             self.cancelled.push(*at);
+            if self.plays(*at) != Plays::Undead {
+                self.running.remove(at);
+                self.ended.insert(*at);
+            }
         }
         Ok(())
     }
@@ -169,6 +176,10 @@ impl Story {
     }
 
     fn conduct(&self, played: &mut Played, decides: u32) -> (End, Vec<Vec<bool>>) {
+        self.conduct_for(played, decides, Duration::from_secs(3600))
+    }
+
+    fn conduct_for(&self, played: &mut Played, decides: u32, give_up: Duration) -> (End, Vec<Vec<bool>>) {
         let mut judge = After(decides, Vec::new());
         self.folder.take().unwrap();
         let end = conduct(Conduct {
@@ -178,7 +189,7 @@ impl Story {
             judge: &mut judge,
             listener: &mut Silent,
             stops: Stops::listen().unwrap(),
-            give_up: Duration::ZERO,
+            give_up,
         });
         self.folder.release();
         (end.unwrap(), judge.1)
@@ -230,10 +241,28 @@ fn what_is_decided_starts_no_more_nodes_and_is_not_needed() {
 }
 
 #[test]
+fn what_never_ends_is_not_waited_for_once_everything_is_decided() {
+    let story = Story::new(6, 6);
+    let mut played = Played { plays: BTreeMap::from([(4, Plays::Ends(u32::MAX))]), ..Played::default() };
+    let (end, _) = story.conduct_for(&mut played, 3, BRIEF);
+    assert_eq!((end, played.cancelled), (End::Decided(3), vec![4]));
+}
+
+#[test]
+fn a_dead_task_that_is_said_to_run_keeps_nobody_from_looking_at_the_others() {
+    let story = Story::new(6, 6);
+    let mut played = Played { plays: BTreeMap::from([(1, Plays::Undead)]), ..Played::default() };
+    let (end, shown) = story.conduct_for(&mut played, 5, BRIEF);
+    assert_eq!((end, played.cancelled), (End::Decided(5), vec![1]));
+    assert_eq!(shown.last().unwrap(), &[true, false, true, true, true, true]);
+    assert_eq!(story.states()[..3], [State::Done, State::Lost, State::Done]);
+}
+
+#[test]
 fn lost_nodes_are_given_up_and_run_again_when_resumed() {
     let story = Story::new(4, 4);
     let plays = BTreeMap::from([(1, Plays::Dies(2)), (2, Plays::Stuck)]);
-    let (end, shown) = story.conduct(&mut Played { plays, ..Played::default() }, 100);
+    let (end, shown) = story.conduct_for(&mut Played { plays, ..Played::default() }, 100, BRIEF);
     assert_eq!(end, End::Nodes);
     assert_eq!(shown.last().unwrap(), &[true, false, false, true]);
     assert_eq!(story.states(), [State::Done, State::Lost, State::Lost, State::Done]);

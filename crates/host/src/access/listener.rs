@@ -162,7 +162,7 @@ impl Listener {
     }
 }
 
-/// Tells the service manager, where there is one that listens (sd_notify(3)).
+/// Notifies the service manager, where there is one that listens (sd_notify(3)).
 fn notify(state: &str) {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::ffi::OsStrExt;

@@ -65,3 +65,14 @@ fn listing_follows_links_and_is_sorted() {
     assert_eq!(list("/nowhere"), Err(Errno::ENOENT));
     assert_eq!(list(place.path().join("d").to_str().unwrap()), Err(Errno::ENOTDIR));
 }
+
+#[test]
+fn a_file_of_after_2038_is_dated_so_on_every_machine() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("file");
+    // The first second of 2040.
+    let later = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(2_208_988_800);
+    std::fs::File::create(&path).unwrap().set_modified(later).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), later);
+    assert_eq!(last_change(path.to_str().unwrap()).unwrap().unix_s, 2_208_988_800);
+}

@@ -132,7 +132,7 @@ fn a_group_of_version_2_that_holds_processes_hands_down_only_when_they_step_asid
     assert_eq!(fs::read_to_string(folder.join("cgroup.procs")).unwrap(), "");
     write(&folder, '+').unwrap();
     assert_eq!(hierarchy.parent_for_groups(None).unwrap(), folder);
-    // Taken back, we are where we were.
+    // Undone, we are where we were.
     write(&folder, '-').unwrap();
     step_back(&folder);
     let pids = fs::read_to_string(folder.join("cgroup.procs")).unwrap();

@@ -36,7 +36,7 @@ pub enum CaptureError {
 }
 
 /// What was read of a machine, not yet written down.
-pub struct Recording {
+pub struct CapturedMachine {
     manifest: Manifest,
     /// Texts by their absolute path.
     files: BTreeMap<String, String>,
@@ -44,7 +44,7 @@ pub struct Recording {
     coalescing: BTreeMap<String, String>,
 }
 
-impl Recording {
+impl CapturedMachine {
     /// Reads a machine.
     #[must_use]
     pub fn of(machine: &mut dyn Look) -> Self {
@@ -53,7 +53,7 @@ impl Recording {
         manifest.privileged = machine.identity().privileged;
         manifest.left_out = LEFT_OUT.iter().map(|&words| words.to_owned()).collect();
         let names = Names::of(machine);
-        let recording = Recording { manifest, files: BTreeMap::new(), coalescing: BTreeMap::new() };
+        let recording = CapturedMachine { manifest, files: BTreeMap::new(), coalescing: BTreeMap::new() };
         let mut walk = Walk { machine, recording, names, listed: BTreeMap::new() };
         walk.cpus();
         for place in PLACES {
@@ -112,7 +112,7 @@ const LEFT_OUT: [&str; 4] = [
 
 struct Walk<'m> {
     machine: &'m mut dyn Look,
-    recording: Recording,
+    recording: CapturedMachine,
     names: Names,
     listed: BTreeMap<String, Vec<Entry>>,
 }
@@ -231,7 +231,7 @@ impl Walk<'_> {
     }
 
     /// Folders of the kernel that were looked into and held nothing are there all the same.
-    fn finish(mut self) -> Recording {
+    fn finish(mut self) -> CapturedMachine {
         let empty: BTreeSet<String> = self
             .listed
             .into_iter()

@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 /// Permission bits of a file nothing is said about.
 const ORDINARY: u32 = 0o644;
 
-/// What stands beside the files. What it does not say is taken as usual, so that one written by hand may be short.
+/// What stands next to the files. What it does not say is taken as usual, so that one written by hand may be short.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Manifest {

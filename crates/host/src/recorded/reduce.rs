@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use powerband_machine::Look;
 
 use super::places::Keep;
+use powerband_record::InOrder;
 
 /// Words that tell that a line is about something we turn.
 const TURNED: [&str; 15] = [
@@ -292,7 +293,7 @@ impl Names {
             }
         }
         names.retain(|(name, _)| name.len() > 1 && name != "localhost" && name != "(none)");
-        names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        names.order_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         Names { names }
     }
 

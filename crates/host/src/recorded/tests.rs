@@ -239,7 +239,7 @@ folders = ['/sys/class/powercap']
             ("coalesce/eth0", "rx-usecs 3\n"),
         ],
     );
-    let recording = Recording::of(&mut made.machine());
+    let recording = CapturedMachine::of(&mut made.machine());
     let written = TempDir::new().unwrap();
     recording.write(written.path()).unwrap();
     assert!(matches!(recording.write(written.path()), Err(CaptureError::NotEmpty(_))));
@@ -261,7 +261,7 @@ folders = ['/sys/class/powercap']
     assert_eq!(manifest.mode("/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq"), 0o400);
     assert!(manifest.left_out.iter().any(|words| words.contains("network device")));
     let third = TempDir::new().unwrap();
-    Recording::of(&mut again).write(third.path()).unwrap();
+    CapturedMachine::of(&mut again).write(third.path()).unwrap();
     let whole = |folder: &Path| -> BTreeMap<PathBuf, Vec<u8>> {
         let mut files = BTreeMap::new();
         let mut to_come = vec![folder.to_owned()];

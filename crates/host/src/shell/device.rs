@@ -20,7 +20,7 @@ pub struct ShellDevice {
 }
 
 /// What the watchdog is told of an entry before it is acted on: how to take it back, and the line that says so in the
-/// ledger. A watchdog that cannot be had stops nobody: then the next command puts back.
+/// ledger. A watchdog that cannot be had stops nobody: then the next command restores.
 fn orders(entry: EntryId, undo: Option<&Action>) -> Option<Before> {
     let close = assignment("pb_u3", Ledger::closing_line(entry, Undone::Undone).trim_end());
     let (lines, back) = match undo? {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use powerband_machine::{Action, Entry, Errno, LastChange, Readable, draft_of};
+use powerband_record::IntoOrdered as _;
 
 use super::link::{Answer, Link};
 use super::quote::{assignment, errno_of, quoted};
@@ -11,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::talk::Silence;
 
 /// More than this is not a setting or a reading, bytes.
-const LARGEST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// The shell, shared by a machine and its ledger.
 #[derive(Clone, Debug)]
@@ -104,7 +105,7 @@ impl Hand {
             return Err(errno_of(&String::from_utf8_lossy(&words)));
         }
         let text = String::from_utf8_lossy(&modes);
-        let modes: BTreeMap<&str, u32> = text.lines().filter_map(mode_of).collect();
+        let modes: BTreeMap<&str, u32> = text.lines().filter_map(mode_of).into_map();
         let entry = |name: &[u8]| {
             let (kind, name) = name.split_first()?;
             let (folder, name) = (*kind == b'd', String::from_utf8_lossy(name).into_owned());
@@ -200,7 +201,7 @@ pub(super) fn is_kernels(path: &str) -> bool {
 fn text_of(bytes: &[u8], words: &[u8]) -> Result<String, Errno> {
     match bytes {
         _ if !words.is_empty() => Err(errno_of(&String::from_utf8_lossy(words))),
-        _ if bytes.len() > LARGEST_BYTES => Err(Errno::EFBIG),
+        _ if bytes.len() > MAX_BYTES => Err(Errno::EFBIG),
         _ => String::from_utf8(bytes.to_vec()).map_err(|_| Errno::EILSEQ),
     }
 }

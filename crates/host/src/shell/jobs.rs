@@ -54,7 +54,7 @@ impl Jobs {
                 return Ok(ProcessId(number));
             }
             work => {
-                let hint = "where there is only a shell; name it ssh:HOST or cmd:COMMAND, or take a command as load";
+                let hint = "where there is only a shell; name it ssh:HOST, cmd:COMMAND or sh+agent:COMMAND, or take a command as load";
                 return refused(format!("{} on {machine}, {hint}", work.kind()), Errno::EOPNOTSUPP);
             }
         };

@@ -19,14 +19,16 @@ const SIGN_OF_LIFE_NS: u64 = 5_000_000_000;
 /// How long one whose input ended may take to end, ns.
 const DYING_NS: u64 = 1_000_000_000;
 /// More than this no start-up file and no booting console prints before a shell answers, bytes.
-const MOST_BEFORE_BYTES: usize = 1 << 20;
+const MAX_BEFORE_BYTES: usize = 1 << 20;
 /// More than this never comes in one answer, bytes.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// More than this is not typed before it was answered, bytes: a console keeps no more.
 const TYPED_BYTES: usize = 2000;
 
-/// What is said there first; what it prints holds the mark, what is typed does not.
-const WAKE: &str = "\nstty -echo 2>/dev/null; PS1=; PS2=; set +m 2>/dev/null\n";
+/// What is said there first; what it prints holds the mark, what is typed does not. A console's shell that a killed powerband left prints
+/// nothing until its output is its own again.
+const WAKE: &str = "\nstty -echo 2>/dev/null; PS1=; PS2=; set +m 2>/dev/null\n\
+                    if [ -n \"$pb_mute\" ]; then pb_mute=; exec 1>&3 2>&1 3>&-; fi\n";
 
 /// A load has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +51,9 @@ pub(super) struct Answer {
 /// The connection; once lost it stays so.
 #[derive(Debug)]
 pub(super) struct Link {
-    leading: Leading,
+    // Before what leads there: the end of its input lets a shell go that is behind a pipe.
     mouth: Option<Mouth>,
+    leading: Leading,
     output: OwnedFd,
     heard: Vec<u8>,
     mark: String,
@@ -74,7 +77,7 @@ impl Link {
     pub(super) fn start(program: &str, arguments: &[String], answer_ns: u64) -> Result<Link, Errno> {
         let (leading, input, output) = Leading::start(program, arguments)?;
         Ok(Link {
-            leading,
+            leading: leading.patient(DYING_NS),
             mouth: Some(Mouth::new(input)),
             output,
             answer_ns,
@@ -96,8 +99,13 @@ impl Link {
         &self.output
     }
 
-    /// Wakes the shell and teaches it what it does for us. Why not is a few words.
-    pub(super) fn introduce(&mut self, lessons: &str) -> Result<(), String> {
+    /// What leads there and its two ends, for somebody who speaks otherwise.
+    pub(super) fn into_ends(self) -> Option<(Leading, OwnedFd, OwnedFd)> {
+        Some((self.leading.patient(0), self.mouth?.into_end(), self.output))
+    }
+
+    /// Wakes the shell, which prints nothing but answers from then on. Why not is a few words.
+    pub(super) fn greet(&mut self) -> Result<(), String> {
         self.wake()?;
         let silent = |silence: Silence| silence.to_string();
         // Nothing but answers is printed from now on. A console's shell edits lines and may end when a child of its does:
@@ -106,7 +114,7 @@ impl Link {
         let quiet = format!(
             "exec 3>&1 >/dev/null 2>&1\n\
              [ -t 0 ] && command -v sh && {{ sh; exec 1>&3 2>&1 3>&-; stty echo; }}\n\
-             stty -echo; pb_m={one}; pb_m=${{pb_m}}{other}; set +m"
+             stty -echo; pb_m={one}; pb_m=${{pb_m}}{other}; pb_mute=yes; set +m"
         );
         self.ask(&quiet, self.answer_ns).map_err(silent)?;
         let word = format!("{}y", self.mark.replace('0', "x"));
@@ -114,10 +122,17 @@ impl Link {
         if position(&echoed.body, word.as_bytes()).is_some() {
             return Err("it prints what is typed and has no stty to stop that".into());
         }
+        Ok(())
+    }
+
+    /// Greets the shell and teaches it what it does for us. Why not is a few words.
+    pub(super) fn introduce(&mut self, lessons: &str) -> Result<(), String> {
+        self.greet()?;
         let chosen = "eval \"$pb_src\"; pb_lc=$LC_ALL LC_ALL=C; export LC_ALL; pb_g= pb_for=15; pb_code=none; \
                       for pb_f in od hexdump base64; do command -v $pb_f && { pb_code=$pb_f; break; }; done; \
                       echo \"($pb_code)\" >&3; printf 'a\\0\\377\\n' | pb_e >&3";
-        let answer = self.ask_after(&assignment("pb_src", lessons), chosen, self.answer_ns).map_err(silent)?;
+        let taught = self.ask_after(&assignment("pb_src", lessons), chosen, self.answer_ns);
+        let answer = taught.map_err(|silence| silence.to_string())?;
         let text = String::from_utf8_lossy(&answer.body);
         let code = text.split_once('(').and_then(|(_, rest)| rest.split_once(')')).and_then(|(it, _)| Code::of(it));
         match code.filter(|code| code.fields(&answer.body) == Some(vec![vec![b'a', 0, 0xff, b'\n']])) {
@@ -153,7 +168,7 @@ impl Link {
             text.extend(std::mem::take(&mut self.heard));
             match heard {
                 Ok(()) => return Ok(()),
-                Err(Silence::TooLate) if crate::now_ns() < until_ns && text.len() <= MOST_BEFORE_BYTES => {}
+                Err(Silence::TooLate) if crate::now_ns() < until_ns && text.len() <= MAX_BEFORE_BYTES => {}
                 Err(silence) => break silence,
             }
         };
@@ -175,6 +190,21 @@ impl Link {
         };
         self.leading.end();
         Err(if shown.is_empty() { what } else { format!("{what}; it prints '{shown}'") })
+    }
+
+    /// Says something that nobody answers, as far as it is heard within this time, ns.
+    pub(super) fn say_farewell(&mut self, text: &str, for_ns: u64) {
+        let _ = self.say(text, crate::now_ns() + for_ns);
+    }
+
+    /// Says a last thing, after which an answer comes and then what is no shell's any more. `{answer}` in it is that answer.
+    pub(super) fn say_last(&mut self, text: &str) -> Result<(), Silence> {
+        let until_ns = crate::now_ns() + self.answer_ns;
+        self.last += 1;
+        let number = self.last;
+        self.say(&text.replace("{answer}", &format!("\"[$pb_m R {number} 0]\"")), until_ns)?;
+        while self.hear(until_ns)?.0 != number {}
+        Ok(())
     }
 
     fn say(&mut self, text: &str, until_ns: u64) -> Result<(), Silence> {
@@ -248,7 +278,7 @@ impl Link {
             Ok(0) | Err(_) => Err(Silence::Ended),
             Ok(got) => {
                 self.heard.extend_from_slice(&chunk[..got]);
-                let is_enough = self.heard.len() > if self.taught { MOST_BYTES } else { MOST_BEFORE_BYTES };
+                let is_enough = self.heard.len() > if self.taught { MAX_BYTES } else { MAX_BEFORE_BYTES };
                 if is_enough { Err(Silence::Wire(WireError::TooLong(self.heard.len()))) } else { Ok(()) }
             }
         }
@@ -292,7 +322,7 @@ impl Link {
 
     /// Lets the shell go; a console's goes on as before us.
     pub(super) fn part(&mut self) {
-        let _ = self.say("exit\n", crate::now_ns() + DYING_NS);
+        self.say_farewell("exit\n", DYING_NS);
     }
 
     /// When it wants to be tended.
@@ -331,15 +361,6 @@ impl Link {
         };
         self.leading.end();
         self.lost = Some((why, false));
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        // The end of its input lets a shell go that is behind a pipe.
-        self.mouth = None;
-        self.leading.wait(DYING_NS);
-        self.leading.end();
     }
 }
 

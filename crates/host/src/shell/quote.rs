@@ -1,4 +1,6 @@
 //! Texts on their way to a shell, and what comes back from one: quoting, encoded fields, and error numbers in words.
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use powerband_machine::Errno;
 
 /// At most this much of a text stands on one line, bytes: a console takes no longer ones.
@@ -35,6 +37,22 @@ fn typed(byte: u8) -> String {
     }
 }
 
+/// Lines of a console that a shell's printf makes these bytes of, appended to the file in `pb_f`.
+pub(super) fn printed(bytes: &[u8]) -> Vec<String> {
+    // A byte takes up to four characters.
+    let line = |bytes: &[u8]| {
+        let typed: String = bytes.iter().map(|&byte| typed(byte)).collect();
+        format!("printf '{typed}' >>\"$pb_f\"\n")
+    };
+    bytes.chunks(LINE_BYTES / 4).map(line).collect()
+}
+
+/// Lines of base64 (RFC 4648), each of whole bytes.
+pub(super) fn base64_lines(bytes: &[u8]) -> Vec<String> {
+    let line = |bytes: &[u8]| STANDARD.encode(bytes) + "\n";
+    bytes.chunks(LINE_BYTES / 4 * 3).map(line).collect()
+}
+
 /// How bytes are encoded there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
@@ -61,16 +79,7 @@ impl Code {
                 let digits: Vec<u8> = symbols.map(|&it| hex_digit(it)).collect::<Option<_>>()?;
                 digits.len().is_multiple_of(2).then(|| digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
             }
-            Code::Base64 => {
-                let sextets: Vec<u8> =
-                    symbols.filter(|&&it| it != b'=').map(|&it| sextet(it)).collect::<Option<_>>()?;
-                let bytes = sextets.chunks(4).flat_map(|group| {
-                    let bits = group.iter().fold(0_u32, |bits, &six| bits << 6 | u32::from(six));
-                    let bits = bits << (6 * (4 - group.len()));
-                    bits.to_be_bytes().into_iter().skip(1).take(group.len() - 1)
-                });
-                Some(bytes.collect())
-            }
+            Code::Base64 => STANDARD.decode(symbols.copied().collect::<Vec<u8>>()).ok(),
         }
     }
 
@@ -90,17 +99,6 @@ impl Code {
 
 fn hex_digit(symbol: u8) -> Option<u8> {
     char::from(symbol).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
-}
-
-fn sextet(symbol: u8) -> Option<u8> {
-    match symbol {
-        b'A'..=b'Z' => Some(symbol - b'A'),
-        b'a'..=b'z' => Some(symbol - b'a' + 26),
-        b'0'..=b'9' => Some(symbol - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    }
 }
 
 /// Words of the C libraries (glibc, musl) and of the shells' own for the errors that files have.
@@ -186,6 +184,21 @@ mod tests {
         for (code, body) in [(Code::Hex, "<6>"), (Code::Hex, "<6x>"), (Code::Hex, "<61"), (Code::Base64, "<?>")] {
             assert_eq!(fields(code, body), None, "{body}");
         }
+    }
+
+    #[test]
+    fn a_program_arrives_byte_by_byte_in_either_way() {
+        let bytes: Vec<u8> = (0..2000_u32).map(|at| (at * at / 7) as u8).collect();
+        for length in [0, 1, 2, 3, 224, 225, 226, 2000] {
+            let lines = base64_lines(&bytes[..length]);
+            assert!(lines.iter().all(|line| line.len() <= LINE_BYTES + 1));
+            let text = format!("<{}>", lines.concat());
+            assert_eq!(Code::Base64.fields(text.as_bytes()), Some(vec![bytes[..length].to_vec()]));
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let script = format!("pb_f={}\n{}", file.path().display(), printed(&bytes).concat());
+        assert!(std::process::Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        assert_eq!(std::fs::read(file.path()).unwrap(), bytes);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The ledger's bytes in a file at the far end, written by a shell there.
+//! The ledger's bytes in a file at the peer, written by a shell there.
 use powerband_machine::{Errno, LedgerError, LedgerStore};
 
 use super::hand::Hand;

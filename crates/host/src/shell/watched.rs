@@ -4,6 +4,7 @@ use powerband_machine::{Errno, Sample, Sampling};
 use super::clock::Clock;
 use super::hand::{Hand, words};
 use super::handles::Handles;
+use powerband_record::InOrder;
 
 /// The watches of one load.
 #[derive(Debug, Default)]
@@ -55,7 +56,7 @@ impl Watched {
             let inside = first.at_ns..last.at_ns;
             let between = self::samples(&String::from_utf8_lossy(&during), files);
             samples.extend(between.into_iter().filter(|sample| inside.contains(&sample.at_ns)));
-            samples.sort_by_key(|sample| sample.at_ns);
+            samples.order_by_key(|sample| sample.at_ns);
             samples
         };
         self.files.iter().enumerate().map(of).collect()

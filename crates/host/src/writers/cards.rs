@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 
 use powerband_machine::{Coalescing, CoalescingPlace, Errno};
-use powerband_record::Writer;
+use powerband_record::{IntoOrdered as _, Writer};
 
 use super::{Heard, Ours, hand};
 use crate::netlink::Monitor;
@@ -142,7 +142,7 @@ fn holders_in(table: &str) -> BTreeSet<u32> {
         let generic = words.next() == Some(GENERIC);
         words.next().filter(|_| generic)?.parse().ok().filter(|&pid| pid != 0 && pid <= i32::MAX.cast_unsigned())
     };
-    table.lines().filter_map(holder).collect()
+    table.lines().filter_map(holder).into_set()
 }
 
 /// Everything that runs.

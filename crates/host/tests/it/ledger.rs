@@ -4,7 +4,7 @@ use std::process::Command;
 
 use powerband_host::{Lock, LockError};
 
-/// Runs the helper's scene on a file system of 256 KiB of its own, with a knob beside it; what it says.
+/// Runs the helper's scene on a file system of 256 KiB of its own, with a knob next to it; what it says.
 fn on_a_small_disk(full: &str) -> (String, String) {
     let place = tempfile::tempdir().unwrap();
     let knob = place.path().join("knob");

@@ -24,7 +24,7 @@ use powerband_machine::{Finished, Job, Machine, ProcessId, Wake, World};
 use powerband_record::{Side, Work};
 use tempfile::TempDir;
 
-/// The helper, which cargo builds beside the tests.
+/// The helper, which cargo builds next to the tests.
 fn helper() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let path = own.parent().and_then(|deps| deps.parent()).unwrap().join("examples/scenes");

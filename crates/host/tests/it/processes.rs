@@ -79,12 +79,26 @@ fn usage_is_that_of_the_load_alone() {
     let busy = stage.run(&job(counter(500)));
     let cpu_ns = busy.usage.user_ns + busy.usage.sys_ns;
     assert!(busy.usage.real_ns >= 495_000_000 && cpu_ns <= busy.usage.real_ns + 20_000_000, "{:?}", busy.usage);
-    // Others run on this machine too, but not so many that it would get less than a tenth.
-    assert!(cpu_ns > busy.usage.real_ns / 10, "{:?}", busy.usage);
+
+    // The shell's own word on its CPU time, in which others on this machine have no part, within a clock tick and its exit.
+    let counted = stage.sh("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; times");
+    let own_ns = cpu_ns_of_times(&counted.output.stdout);
+    assert!(own_ns > 30_000_000, "{:?}", counted.output);
+    let cpu_ns = counted.usage.user_ns + counted.usage.sys_ns;
+    assert!((own_ns - 20_000_000..own_ns + 30_000_000).contains(&cpu_ns), "{own_ns}: {:?}", counted.usage);
 
     let large = stage.sh("head -c 50000000 /dev/zero | tail -c 40000000 | wc -c");
     assert_eq!(large.output.stdout.trim(), "40000000");
     assert!(large.usage.peak_rss_kib > 38_000, "children that were waited for count: {:?}", large.usage);
+}
+
+/// User and system time of the shell itself in what `times` prints first: `0m0.31s 0m0.02s`.
+fn cpu_ns_of_times(printed: &str) -> u64 {
+    let ns = |time: &str| {
+        let (minutes, seconds) = time.trim_end_matches('s').split_once('m').unwrap();
+        minutes.parse::<f64>().unwrap() * 60e9 + seconds.parse::<f64>().unwrap() * 1e9
+    };
+    printed.lines().next().unwrap().split(' ').map(ns).sum::<f64>() as u64
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{Stage, job, sh};
 const LIMIT: u64 = 3_000_000;
 
 fn primes(ranks: u32, limit: u64, mpirun: bool) -> Work {
-    Work::Primes { ranks: Some(ranks), limit, mpirun }
+    Work::Primes { ranks: Some(ranks), limit, mpirun, among: None }
 }
 
 /// On two CPUs, or on as many as there are.
@@ -85,7 +85,7 @@ fn four_ranks_on_two_cpus_count_right_and_all_of_them_is_booked() {
 #[test]
 fn without_a_count_there_are_as_many_ranks_as_cpus() {
     let online: CpuList = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap().trim().parse().unwrap();
-    let finished = Stage::new().run(&job(Work::Primes { ranks: None, limit: 100_000, mpirun: false }));
+    let finished = Stage::new().run(&job(Work::Primes { ranks: None, limit: 100_000, mpirun: false, among: None }));
     let report = finished.report.unwrap();
     assert_eq!(report["ranks"].as_u64(), Some(online.len() as u64));
     assert_eq!(report["primes"].as_u64(), Some(9_592));

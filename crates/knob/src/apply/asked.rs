@@ -5,16 +5,16 @@ use powerband_machine::{Asked, AskedKnob, Change, EntryId, Hold, Look};
 use powerband_record::{Assignment, ErrorClass, KnobRef, Setting, Side};
 use serde::{Deserialize, Serialize};
 
-use super::{Applied, Reach, Reached, run_steps};
+use super::{Applied, PolicyReach, Reached, run_steps};
 use crate::plan::{Part, plan};
-use crate::{KnobError, Landed, Named, Phase, Selection, Steps, Value, resolve, restore};
+use crate::{KnobError, Landed, Named, Phase, PlannedSteps, Selection, Value, resolve, restore};
 
 /// What came of it, as it is answered.
 #[derive(Debug, Serialize, Deserialize)]
 struct Answer {
     sites: Vec<AnswerSite>,
     entries: Vec<EntryId>,
-    reach: Vec<Reach>,
+    reach: Vec<PolicyReach>,
     links: Vec<String>,
     notes: Vec<String>,
 }
@@ -34,7 +34,7 @@ struct AnswerSite {
 ///
 /// # Errors
 /// As [`plan`].
-pub fn plan_asked(asked: &Asked, machine: &mut dyn Look) -> Result<Steps, KnobError> {
+pub fn plan_asked(asked: &Asked, machine: &mut dyn Look) -> Result<PlannedSteps, KnobError> {
     let cpus = asked.cpus.as_deref().map(str::parse).transpose();
     let cpus = cpus.map_err(|error: powerband_record::CpuListError| KnobError::value("-c", error.to_string()))?;
     let assignment = |asked: &AskedKnob| Assignment {
@@ -67,7 +67,7 @@ pub fn answer(applied: &Applied) -> serde_json::Value {
 }
 
 /// Sets what was planned: what we may not set is asked for first, then we set the rest; all of it or none.
-pub(super) fn apply_together(machine: &mut dyn Change, steps: &Steps, hold: Hold) -> Result<Applied, KnobError> {
+pub(super) fn apply_together(machine: &mut dyn Change, steps: &PlannedSteps, hold: Hold) -> Result<Applied, KnobError> {
     let theirs = theirs(machine, steps);
     let Some(setter) = machine.setter().filter(|_| theirs.contains(&true)) else {
         return run_steps(machine, steps, hold, false);
@@ -77,7 +77,7 @@ pub(super) fn apply_together(machine: &mut dyn Change, steps: &Steps, hold: Hold
     };
     let answered = setter.set(&asked(&parts(true))).map_err(KnobError::Setter)?;
     let mut applied = applied(machine, answered)?;
-    let ours = Steps { parts: parts(false), notes: steps.notes.clone(), ..Steps::default() };
+    let ours = PlannedSteps { parts: parts(false), notes: steps.notes.clone(), ..PlannedSteps::default() };
     match run_steps(machine, &ours, hold, false) {
         Ok(rest) => {
             applied.sites.extend(rest.sites);
@@ -96,7 +96,7 @@ pub(super) fn apply_together(machine: &mut dyn Change, steps: &Steps, hold: Hold
 }
 
 /// Which parts we cannot set. A tunable without a site yet goes with the governors.
-fn theirs(machine: &mut dyn Change, steps: &Steps) -> Vec<bool> {
+fn theirs(machine: &mut dyn Change, steps: &PlannedSteps) -> Vec<bool> {
     if machine.setter().is_none() {
         return vec![false; steps.parts.len()];
     }

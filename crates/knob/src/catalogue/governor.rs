@@ -5,7 +5,7 @@ use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value,
 
 /// The rule that picks the frequency.
 #[derive(Clone, Copy, Debug)]
-pub struct Governor;
+pub struct GovernorKnob;
 
 const ABOUT: About = About {
     name: "cpufreq.governor",
@@ -46,7 +46,7 @@ fn in_passive_mode(machine: &mut dyn Look, site: &Site, governor: &str) -> Optio
     })
 }
 
-impl Knob for Governor {
+impl Knob for GovernorKnob {
     fn about(&self) -> &'static About {
         &ABOUT
     }

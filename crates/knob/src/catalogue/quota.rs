@@ -6,7 +6,7 @@ use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites
 
 /// The load's CPU share.
 #[derive(Clone, Copy, Debug)]
-pub struct CpuQuota;
+pub struct CpuQuotaKnob;
 
 const ABOUT: About = About {
     name: "cgroup.cpu_quota",
@@ -37,7 +37,7 @@ const SITE: &str = "load";
 /// What group names begin with.
 const PREFIX: &str = "powerband-load-";
 
-impl Knob for CpuQuota {
+impl Knob for CpuQuotaKnob {
     fn about(&self) -> &'static About {
         &ABOUT
     }

@@ -4,6 +4,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use powerband_record::IntoOrdered as _;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -22,7 +23,7 @@ pub enum ConfigError {
 
 /// How a symbol stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
-pub enum State {
+pub enum SymbolState {
     /// The configuration does not name it: what it depends on is off, or this kernel has no such symbol.
     #[serde(rename = "absent")]
     Absent,
@@ -37,10 +38,10 @@ pub enum State {
     Built,
 }
 
-impl State {
+impl SymbolState {
     /// Whether it is there at all, built in or as a module.
     pub(super) fn is_on(self) -> bool {
-        self >= State::Module
+        self >= SymbolState::Module
     }
 }
 
@@ -85,7 +86,7 @@ impl Config {
         if text.trim().is_empty() {
             return Err(ConfigError::Empty);
         }
-        let values: BTreeMap<String, String> = text.lines().filter_map(symbol).collect();
+        let values: BTreeMap<String, String> = text.lines().filter_map(symbol).into_map();
         if values.is_empty() {
             return Err(ConfigError::NoSymbol);
         }
@@ -93,12 +94,12 @@ impl Config {
     }
 
     /// How a symbol stands; one with a number or a text counts as built in.
-    pub(super) fn state(&self, name: &str) -> State {
+    pub(super) fn state(&self, name: &str) -> SymbolState {
         match self.values.get(name).map(String::as_str) {
-            None => State::Absent,
-            Some("n") => State::Off,
-            Some("m") => State::Module,
-            Some(_) => State::Built,
+            None => SymbolState::Absent,
+            Some("n") => SymbolState::Off,
+            Some("m") => SymbolState::Module,
+            Some(_) => SymbolState::Built,
         }
     }
 

@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 
 use powerband_machine::Look;
 
-use super::config::{Config, State};
+use super::config::{Config, SymbolState};
 use super::place::Place;
-use super::{Finding, Section};
+use super::{DoctorFinding, Section};
 use crate::look::{PolicyInfo, cpufreq};
 
 /// Where intel_pstate shows and takes its mode.
@@ -31,7 +31,7 @@ pub(super) fn section(machine: &mut dyn Look, place: &Place, config: Option<&Con
             }
             if !asleep.is_empty() {
                 let told = format!("{} have no CPU online and are left out", asleep.join(", "));
-                findings.push(Finding::note("offline", told));
+                findings.push(DoctorFinding::note("offline", told));
             }
             findings.extend(firmware(&policies));
         }
@@ -40,7 +40,7 @@ pub(super) fn section(machine: &mut dyn Look, place: &Place, config: Option<&Con
     Section { name: "driver", title: "cpufreq driver".into(), findings }
 }
 
-fn in_charge(machine: &mut dyn Look, driver: &str, policies: &[&PolicyInfo]) -> Finding {
+fn in_charge(machine: &mut dyn Look, driver: &str, policies: &[&PolicyInfo]) -> DoctorFinding {
     let count = match policies.len() {
         1 => "1 policy".to_owned(),
         count => format!("{count} policies"),
@@ -53,11 +53,11 @@ fn in_charge(machine: &mut dyn Look, driver: &str, policies: &[&PolicyInfo]) -> 
         }
         all => all.join(", "),
     });
-    Finding::ok(ABOUT, format!("{driver} drives {count}; governors {governors}"))
+    DoctorFinding::ok(ABOUT, format!("{driver} drives {count}; governors {governors}"))
 }
 
 /// What a driver does not do, and how to get one that does.
-fn rules_out(machine: &mut dyn Look, driver: &str) -> Option<Finding> {
+fn rules_out(machine: &mut dyn Look, driver: &str) -> Option<DoctorFinding> {
     const CHOOSES: &str =
         "chooses frequencies on its own: governors performance and powersave alone, no freq, no tunables";
     let lasting = |word: &str, other: &str| {
@@ -73,59 +73,59 @@ fn rules_out(machine: &mut dyn Look, driver: &str) -> Option<Finding> {
     match driver {
         "intel_pstate" => {
             let todo = format!("{}{}", switch(INTEL_STATUS), lasting("intel_pstate=passive", "intel_pstate=disable"));
-            Some(Finding::note("intel_pstate", CHOOSES).with(todo))
+            Some(DoctorFinding::note("intel_pstate", CHOOSES).with(todo))
         }
         "amd-pstate-epp" | "amd_pstate_epp" => {
             let todo = format!("{}{}", switch(AMD_STATUS), lasting("amd_pstate=passive", "amd_pstate=disable"));
-            Some(Finding::note("amd-pstate", CHOOSES).with(todo))
+            Some(DoctorFinding::note("amd-pstate", CHOOSES).with(todo))
         }
         "intel_cpufreq" | "amd-pstate" => {
-            Some(Finding::note(driver, "in passive mode: every governor works; there is no table of frequencies"))
+            Some(DoctorFinding::note(driver, "in passive mode: every governor works; there is no table of frequencies"))
         }
         _ => None,
     }
 }
 
 /// Firmware that holds the clock below what the CPU can do.
-fn firmware(policies: &[PolicyInfo]) -> Option<Finding> {
+fn firmware(policies: &[PolicyInfo]) -> Option<DoctorFinding> {
     let held = policies
         .iter()
         .find(|policy| policy.bios_limit_khz.zip(policy.highest_khz).is_some_and(|(limit, highest)| limit < highest))?;
     let limit = powerband_record::format_khz(held.bios_limit_khz?);
     Some(
-        Finding::note("firmware", format!("holds {} at {limit} or below", held.policy.name))
+        DoctorFinding::note("firmware", format!("holds {} at {limit} or below", held.policy.name))
             .with("look for a power or thermal limit in the BIOS, and at the power supply"),
     )
 }
 
 /// Why there is none, the likeliest first.
-fn absent(place: &Place, config: Option<&Config>, cmdline: &str) -> Finding {
+fn absent(place: &Place, config: Option<&Config>, cmdline: &str) -> DoctorFinding {
     if let Some(by) = &place.virtual_by {
-        return Finding::note(ABOUT, format!("none, as in most virtual machines ({by})"))
+        return DoctorFinding::note(ABOUT, format!("none, as in most virtual machines ({by})"))
             .with("rehearse with cgroup.cpu_quota or --machine sim:NAME (`powerband sim list` has the names)");
     }
     let told = "none: this kernel changes no frequency";
     let disabled = ["cpufreq.off=1", "cpufreq.off", "intel_pstate=disable", "amd_pstate=disable"];
     if let Some(word) = cmdline.split_whitespace().find(|word| disabled.contains(word)) {
-        return Finding::missing(
+        return DoctorFinding::missing(
             ABOUT,
             told,
             format!("take {word} off the kernel's command line, or load acpi-cpufreq"),
         );
     }
     match config {
-        Some(config) if !config.has("CPU_FREQ") => Finding::missing(
+        Some(config) if !config.has("CPU_FREQ") => DoctorFinding::missing(
             ABOUT,
             told,
             "build a kernel with CONFIG_CPU_FREQ; `powerband doctor --fragment` has the lines",
         ),
-        Some(config) if config.state("X86_ACPI_CPUFREQ") == State::Module => Finding::missing(
+        Some(config) if config.state("X86_ACPI_CPUFREQ") == SymbolState::Module => DoctorFinding::missing(
             ABOUT,
             told,
             "`modprobe acpi-cpufreq`; if that says no such device, let the operating system control power in the BIOS \
              (P-states, SpeedStep, Cool'n'Quiet)",
         ),
-        _ => Finding::missing(
+        _ => DoctorFinding::missing(
             ABOUT,
             told,
             "let the operating system control power in the BIOS (P-states, SpeedStep, Cool'n'Quiet), or load the \

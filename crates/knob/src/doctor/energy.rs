@@ -1,7 +1,7 @@
 //! Where this kernel counts energy, and who may read it. What is read while work runs is a meter's matter.
 use powerband_machine::Look;
 
-use super::{Finding, Section};
+use super::{DoctorFinding, Section};
 
 const POWERCAP: &str = "/sys/class/powercap";
 const PERF: &str = "/sys/bus/event_source/devices/power";
@@ -16,7 +16,7 @@ pub(super) fn section(machine: &mut dyn Look) -> Section {
     Section { name: "energy", title: "where energy is counted".into(), findings }
 }
 
-fn powercap(machine: &mut dyn Look) -> Option<Finding> {
+fn powercap(machine: &mut dyn Look) -> Option<DoctorFinding> {
     let zones = machine.list(POWERCAP).unwrap_or_default();
     let (mut names, mut closed) = (Vec::new(), false);
     for zone in zones.iter().filter(|zone| zone.name.contains(':')) {
@@ -32,26 +32,32 @@ fn powercap(machine: &mut dyn Look) -> Option<Finding> {
     }
     let told = format!("counts the energy of {}", names.join(", "));
     if !closed || machine.identity().privileged {
-        return Some(Finding::ok("powercap", told));
+        return Some(DoctorFinding::ok("powercap", told));
     }
     Some(
-        Finding::note("powercap", format!("{told}; root alone may read it, since it betrays what others compute"))
-            .with(
-                "let one group read it by a line in /etc/tmpfiles.d/powerband.conf: \
+        DoctorFinding::note(
+            "powercap",
+            format!("{told}; root alone may read it, since it betrays what others compute"),
+        )
+        .with(
+            "let one group read it by a line in /etc/tmpfiles.d/powerband.conf: \
          `z /sys/class/powercap/*/energy_uj 0440 root powerband`",
-            ),
+        ),
     )
 }
 
-fn perf(machine: &mut dyn Look) -> Option<Finding> {
+fn perf(machine: &mut dyn Look) -> Option<DoctorFinding> {
     let mut events: Vec<String> =
         machine.list(&format!("{PERF}/events")).ok()?.into_iter().map(|entry| entry.name).collect();
     events.retain(|name| name.starts_with("energy-") && !name.contains('.'));
     let told = format!("counts {}", events.join(", "));
     let paranoid: Option<i32> = machine.read(PARANOID).ok().and_then(|text| text.trim().parse().ok());
     if machine.identity().privileged || paranoid.is_some_and(|level| level <= 0) {
-        return Some(Finding::ok("perf", told));
+        return Some(DoctorFinding::ok("perf", told));
     }
     let told = format!("{told}, for who may watch the whole machine");
-    Some(Finding::note("perf", told).with("give the program that reads it the right: `setcap cap_perfmon+ep PROGRAM`"))
+    Some(
+        DoctorFinding::note("perf", told)
+            .with("give the program that reads it the right: `setcap cap_perfmon+ep PROGRAM`"),
+    )
 }

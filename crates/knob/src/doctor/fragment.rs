@@ -4,7 +4,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::config::{Config, State};
+use super::config::{Config, SymbolState};
 use super::symbol::{ALL, Area, DEFAULTS, Kind, Symbol, row};
 
 /// Drivers that take the CPU over from others once they are there: never added to a kernel that has a driver.
@@ -18,7 +18,7 @@ const SELECTS_INTEL_PSTATE: &str = "SCHED_MC_PRIO";
 pub(super) struct Fragment<'a> {
     config: &'a Config,
     /// States to be, by symbol; `Off` for what makes room.
-    plan: BTreeMap<&'static str, State>,
+    plan: BTreeMap<&'static str, SymbolState>,
     /// Their order: what others need first.
     order: Vec<&'static str>,
     /// What cannot be turned on by a line, with what it lacks.
@@ -46,9 +46,9 @@ impl<'a> Fragment<'a> {
     /// The lines, as a configuration has them.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |name: &&str| match self.plan.get(name) {
-            Some(State::Built) => Some(format!("CONFIG_{name}=y")),
-            Some(State::Module) => Some(format!("CONFIG_{name}=m")),
-            Some(State::Off) => Some(format!("# CONFIG_{name} is not set")),
+            Some(SymbolState::Built) => Some(format!("CONFIG_{name}=y")),
+            Some(SymbolState::Module) => Some(format!("CONFIG_{name}=m")),
+            Some(SymbolState::Off) => Some(format!("# CONFIG_{name} is not set")),
             _ => None,
         };
         self.order.iter().filter_map(line).collect()
@@ -61,18 +61,18 @@ impl<'a> Fragment<'a> {
     }
 
     /// How a symbol stands once the lines are merged.
-    fn state(&self, name: &str) -> State {
+    fn state(&self, name: &str) -> SymbolState {
         self.plan.get(name).copied().unwrap_or_else(|| self.config.state(name))
     }
 
-    fn set(&mut self, name: &'static str, state: State) {
+    fn set(&mut self, name: &'static str, state: SymbolState) {
         if self.plan.insert(name, state).is_none() {
             self.order.push(name);
         }
     }
 
     /// Plans a symbol and all it needs, or nothing; how it then stands, or the symbol that is not to be had.
-    fn turn_on(&mut self, name: &str) -> Result<State, String> {
+    fn turn_on(&mut self, name: &str) -> Result<SymbolState, String> {
         let state = self.state(name);
         if state.is_on() {
             return Ok(state);
@@ -83,7 +83,7 @@ impl<'a> Fragment<'a> {
         }
         let symbol = row(name, self.config).ok_or_else(|| name.to_owned())?;
         let before = (self.plan.clone(), self.order.clone());
-        let mut most = State::Built;
+        let mut most = SymbolState::Built;
         for need in symbol.needs {
             match self.turn_on(need) {
                 Ok(state) => most = most.min(state),
@@ -95,8 +95,8 @@ impl<'a> Fragment<'a> {
         }
         let state = match symbol.kind {
             // What is only in the kernel or not may need a module and is in the kernel all the same.
-            Kind::Bool => State::Built,
-            Kind::Module if self.config.has("MODULES") => State::Module,
+            Kind::Bool => SymbolState::Built,
+            Kind::Module if self.config.has("MODULES") => SymbolState::Module,
             Kind::Built | Kind::Module => most,
         };
         self.set(symbol.name, state);
@@ -121,15 +121,15 @@ impl<'a> Fragment<'a> {
         }
         self.choice_has(name)?;
         self.turn_on(governor).map_err(|lacks| format!("{name} needs CONFIG_{lacks}, which this kernel has not"))?;
-        if self.state(governor) != State::Built {
-            self.set(governor, State::Built);
+        if self.state(governor) != SymbolState::Built {
+            self.set(governor, SymbolState::Built);
         }
         for (_, _, other) in DEFAULTS.iter().filter(|(_, _, other)| *other != default) {
             if self.config.has(other) {
-                self.set(other, State::Off);
+                self.set(other, SymbolState::Off);
             }
         }
-        self.set(default, State::Built);
+        self.set(default, SymbolState::Built);
         if follows_load {
             self.keep_out_intel_pstate();
         }
@@ -153,9 +153,10 @@ impl<'a> Fragment<'a> {
     /// Where a kernel gets its second CPU by these lines, a default of it would bring intel_pstate along (SCHED_MC_PRIO
     /// selects it, since Linux 4.10).
     fn keep_out_intel_pstate(&mut self) {
-        let unasked = self.config.state(SELECTS_INTEL_PSTATE) == State::Absent && self.config.version() >= (4, 10, 0);
+        let unasked =
+            self.config.state(SELECTS_INTEL_PSTATE) == SymbolState::Absent && self.config.version() >= (4, 10, 0);
         if unasked && self.plan.contains_key("SMP") && self.config.has("CPU_SUP_INTEL") {
-            self.set(SELECTS_INTEL_PSTATE, State::Off);
+            self.set(SELECTS_INTEL_PSTATE, SymbolState::Off);
         }
     }
 }

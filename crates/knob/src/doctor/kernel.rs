@@ -2,11 +2,11 @@
 use powerband_machine::{Errno, Look};
 use serde::Serialize;
 
-use super::config::{Arch, Config, State};
+use super::config::{Arch, Config, SymbolState};
 use super::fragment::{Fragment, has_driver};
 use super::place::Place;
 use super::symbol::{ALL, Area, DEFAULTS, Symbol, row};
-use super::{DefaultGovernor, Finding, Section};
+use super::{DefaultGovernor, DoctorFinding, Section};
 use crate::policy::policies;
 
 /// The kernel whose rules the table of symbols follows.
@@ -96,7 +96,7 @@ pub struct SymbolRow {
     /// With `CONFIG_`.
     pub symbol: String,
     /// How it stands.
-    pub state: State,
+    pub state: SymbolState,
     /// The menus that lead to it in `make menuconfig`.
     pub menu: &'static [&'static str],
     /// What it is called there; empty for one that follows others by itself.
@@ -139,7 +139,7 @@ pub(super) fn find(machine: &mut dyn Look) -> Result<(Config, String), Section> 
         }
     }
     let told = if refused.is_empty() { format!("not in {}", places.join(", ")) } else { refused.join("; ") };
-    let note = Finding::note("configuration", told)
+    let note = DoctorFinding::note("configuration", told)
         .with("`modprobe configs` shows it where the kernel keeps it as a module; or name the file: --kernel FILE");
     Err(Section { name: "kernel", title: "kernel configuration".into(), findings: vec![note] })
 }
@@ -149,9 +149,9 @@ pub(super) fn find(machine: &mut dyn Look) -> Result<(Config, String), Section> 
 pub(crate) fn governors(machine: &mut dyn Look) -> Option<Vec<String>> {
     let (config, _) = find(machine).ok()?;
     let mut is_there = |symbol: &str| match config.state(symbol) {
-        State::Built => true,
-        State::Module => row(symbol, &config).is_some_and(|row| is_loaded(machine, row.module)),
-        State::Absent | State::Off => false,
+        SymbolState::Built => true,
+        SymbolState::Module => row(symbol, &config).is_some_and(|row| is_loaded(machine, row.module)),
+        SymbolState::Absent | SymbolState::Off => false,
     };
     let there = DEFAULTS.iter().filter(|(_, governor, _)| is_there(governor));
     Some(there.map(|(name, ..)| (*name).to_owned()).collect())
@@ -168,7 +168,7 @@ pub(super) fn rows(asked: &Asked<'_>, loaded: &mut dyn FnMut(&str) -> Option<boo
     let shown = ALL.iter().filter(|row| row.applies(config) && (row.area != Area::Below || !config.has(row.name)));
     let rows = shown.map(|row| {
         let state = config.state(row.name);
-        let module = (state == State::Module && !row.module.is_empty()).then_some(row.module);
+        let module = (state == SymbolState::Module && !row.module.is_empty()).then_some(row.module);
         SymbolRow {
             symbol: format!("CONFIG_{}", row.name),
             state,
@@ -190,19 +190,19 @@ pub(super) fn section(asked: &Asked<'_>, rows: &[SymbolRow]) -> Section {
     let title = format!("kernel configuration ({}, {release}, {})", asked.source, config.arch().words());
     let lines = asked.fragment.lines();
     let added = |row: &SymbolRow| lines.iter().any(|line| line.starts_with(&format!("{}=", row.symbol)));
-    let mut findings: Vec<Finding> = rows.iter().filter_map(|row| of_row(asked, row, added(row))).collect();
+    let mut findings: Vec<DoctorFinding> = rows.iter().filter_map(|row| of_row(asked, row, added(row))).collect();
     if !has_driver(config) && config.arch() == Arch::Other && config.has("CPU_FREQ") {
-        findings.push(Finding::note("drivers", "those of this architecture are not known here"));
+        findings.push(DoctorFinding::note("drivers", "those of this architecture are not known here"));
     } else if lacks_driver(asked) {
         // A note: not every board's driver is known here.
         let todo =
             format!("enable the driver of this board at {}", super::symbol::clock_menu(config.arch()).join(" → "));
-        findings.push(Finding::note("drivers", NO_DRIVER).with(todo));
+        findings.push(DoctorFinding::note("drivers", NO_DRIVER).with(todo));
     }
     findings.extend(of_default(asked));
     if !lines.is_empty() {
         let told = format!("{} lines enable what is off", lines.len());
-        findings.push(Finding::note("fragment", told).with(
+        findings.push(DoctorFinding::note("fragment", told).with(
             "`powerband doctor --fragment > powerband.config`, then in the kernel's source \
              `scripts/kconfig/merge_config.sh -m .config powerband.config && make olddefconfig`",
         ));
@@ -210,7 +210,8 @@ pub(super) fn section(asked: &Asked<'_>, rows: &[SymbolRow]) -> Section {
         if (major, minor) != RULES {
             let told = format!("what depends on what is taken from Linux {}.{}", RULES.0, RULES.1);
             findings.push(
-                Finding::note("rules", told).with("look after `make olddefconfig` whether each line is still there"),
+                DoctorFinding::note("rules", told)
+                    .with("look after `make olddefconfig` whether each line is still there"),
             );
         }
     }
@@ -218,20 +219,20 @@ pub(super) fn section(asked: &Asked<'_>, rows: &[SymbolRow]) -> Section {
 }
 
 /// What is told of one symbol; nothing of a driver that nobody misses.
-fn of_row(asked: &Asked<'_>, found: &SymbolRow, added: bool) -> Option<Finding> {
+fn of_row(asked: &Asked<'_>, found: &SymbolRow, added: bool) -> Option<DoctorFinding> {
     let row = found.row;
     let about = &found.symbol;
     if found.state.is_on() {
-        let state = if found.state == State::Module { "a module" } else { "built in" };
-        let ok = Finding::ok(about, format!("{state}: {}", row.brings));
+        let state = if found.state == SymbolState::Module { "a module" } else { "built in" };
+        let ok = DoctorFinding::ok(about, format!("{state}: {}", row.brings));
         return Some(match (found.module, found.loaded) {
             // The kernel loads a governor when it is chosen.
             (Some(module), Some(false)) if row.area != Area::Cpufreq && !driven(asked, row) => {
-                Finding::note(about, format!("a module that is not loaded: {}", row.brings))
+                DoctorFinding::note(about, format!("a module that is not loaded: {}", row.brings))
                     .with(format!("`modprobe {module}`, where the hardware has it"))
             }
             (Some(module), Some(false)) => {
-                Finding::ok(about, format!("{state} ({module}), not loaded: {}", row.brings))
+                DoctorFinding::ok(about, format!("{state} ({module}), not loaded: {}", row.brings))
             }
             _ => ok,
         });
@@ -250,7 +251,11 @@ fn of_row(asked: &Asked<'_>, found: &SymbolRow, added: bool) -> Option<Finding> 
         Area::Quota | Area::Files => true,
         Area::Beside | Area::Below => false,
     };
-    Some(if is_missing { Finding::missing(about, told, todo) } else { Finding::note(about, told).with(todo) })
+    Some(if is_missing {
+        DoctorFinding::missing(about, told, todo)
+    } else {
+        DoctorFinding::note(about, told).with(todo)
+    })
 }
 
 /// Whether a driver is none that anybody waits for, since another one is in charge.
@@ -259,21 +264,21 @@ fn driven(asked: &Asked<'_>, row: &Symbol) -> bool {
 }
 
 /// The governor at boot, and what stands against the one asked for.
-fn of_default(asked: &Asked<'_>) -> Option<Finding> {
+fn of_default(asked: &Asked<'_>) -> Option<DoctorFinding> {
     const ABOUT: &str = "default governor";
     let now = DEFAULTS.iter().find(|(.., symbol)| asked.config.has(symbol)).map(|(name, ..)| *name);
     let Some(DefaultGovernor(wanted)) = asked.default else {
-        return now.map(|name| Finding::ok(ABOUT, format!("{name}, as the kernel was configured")));
+        return now.map(|name| DoctorFinding::ok(ABOUT, format!("{name}, as the kernel was configured")));
     };
     let now = now.unwrap_or("none");
     let word = without_building(asked, wanted);
     Some(match &asked.fragment.no_default {
-        _ if now == wanted => Finding::ok(ABOUT, format!("{wanted}, as the kernel was configured")),
+        _ if now == wanted => DoctorFinding::ok(ABOUT, format!("{wanted}, as the kernel was configured")),
         Some(why) => {
             let build = || format!("build a kernel with the governor {wanted}, then see what its command line can do");
-            Finding::missing(ABOUT, format!("{now}, not {wanted}: {why}"), word.unwrap_or_else(build))
+            DoctorFinding::missing(ABOUT, format!("{now}, not {wanted}: {why}"), word.unwrap_or_else(build))
         }
-        None => Finding::missing(
+        None => DoctorFinding::missing(
             ABOUT,
             format!("{now}, not {wanted}"),
             format!(
@@ -298,7 +303,7 @@ fn without_building(asked: &Asked<'_>, wanted: &str) -> Option<String> {
     // In its active mode that driver knows these two alone, whatever the kernel has.
     let passive = asked.config.has("X86_INTEL_PSTATE") && !matches!(wanted, "performance" | "powersave");
     let first = if passive { "intel_pstate=passive " } else { "" };
-    let module = row(governor, asked.config).filter(|_| state == State::Module);
+    let module = row(governor, asked.config).filter(|_| state == SymbolState::Module);
     let loaded = module.map(|row| format!(", and load {} before the driver, from the initramfs say", row.module));
     let loaded = loaded.unwrap_or_default();
     Some(format!("write {first}cpufreq.default_governor={wanted} on the kernel's command line{loaded}"))

@@ -1,7 +1,7 @@
 //! Where the kernel runs: on bare hardware, in a virtual machine, in a container; what that takes away.
 use powerband_machine::Look;
 
-use super::{Finding, Section};
+use super::{DoctorFinding, Section};
 
 /// What is known of the surroundings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Place {
         let mut findings = Vec::new();
         if let Some(by) = &self.virtual_by {
             findings.push(
-                Finding::note(
+                DoctorFinding::note(
                     "virtual machine",
                     format!("{by}; its host sets frequencies and power, a guest usually cannot"),
                 )
@@ -56,7 +56,7 @@ impl Place {
         }
         if let Some(kind) = &self.container {
             let told = format!("{kind}; the kernel is the host's and shared with others");
-            findings.push(Finding::note("container", told).with("set the kernel's knobs on the host"));
+            findings.push(DoctorFinding::note("container", told).with("set the kernel's knobs on the host"));
         }
         Section { name: "place", title: "where this is".into(), findings }
     }

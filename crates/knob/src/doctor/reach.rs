@@ -1,7 +1,7 @@
 //! What of the catalogue has a place on this machine, asked of the catalogue itself.
 use powerband_machine::{Errno, Look};
 
-use super::{Finding, Section};
+use super::{DoctorFinding, Section};
 use crate::catalogue::ALL;
 use crate::{KnobError, Selection, Site};
 
@@ -19,7 +19,7 @@ const FILES: [(&str, &str); 4] = [
 /// What can be turned.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
-    findings: Vec<Finding>,
+    findings: Vec<DoctorFinding>,
     /// Files under `/sys` that knobs with a name write here.
     pub(super) files: Vec<String>,
     /// Whether network devices can be turned.
@@ -59,9 +59,9 @@ impl Reach {
         let read = machine.read(path);
         let is_read = read.is_ok();
         self.findings.extend(match read {
-            Ok(_) => Some(Finding::ok(about, what)),
+            Ok(_) => Some(DoctorFinding::ok(about, what)),
             Err(Errno::ENOENT | Errno::ENOTDIR) => None,
-            Err(errno) => Some(Finding::note(about, format!("{path} cannot be read: {errno}"))),
+            Err(errno) => Some(DoctorFinding::note(about, format!("{path} cannot be read: {errno}"))),
         });
         is_read
     }
@@ -79,7 +79,7 @@ impl Reach {
         }
         let about = format!("{family}.*");
         if here.is_empty() {
-            self.findings.extend(why.map(|why| Finding::note(about, words(family, &why))));
+            self.findings.extend(why.map(|why| DoctorFinding::note(about, words(family, &why))));
             return false;
         }
         for path in here.iter().flat_map(|(_, sites)| sites).filter_map(|site| site.path.as_deref()) {
@@ -92,7 +92,7 @@ impl Reach {
         sites.sort_unstable();
         sites.dedup();
         let knobs: Vec<&str> = here.iter().map(|(short, _)| *short).collect();
-        self.findings.push(Finding::ok(about, format!("{} at {}", knobs.join(", "), few(&sites))));
+        self.findings.push(DoctorFinding::ok(about, format!("{} at {}", knobs.join(", "), few(&sites))));
         true
     }
 
@@ -106,10 +106,10 @@ impl Reach {
         let listed = all.is_ok_and(|text| text.lines().any(has_cpu));
         self.quota = silent || in_two || listed;
         self.findings.push(if self.quota {
-            Finding::ok("cgroup.cpu_quota", "a CPU share for the load, on any hardware")
+            DoctorFinding::ok("cgroup.cpu_quota", "a CPU share for the load, on any hardware")
         } else {
             let todo = "take cgroup_disable=cpu off the kernel's command line, or enable CONFIG_CFS_BANDWIDTH";
-            Finding::missing("cgroup.cpu_quota", "this kernel has no cpu controller", todo)
+            DoctorFinding::missing("cgroup.cpu_quota", "this kernel has no cpu controller", todo)
         });
     }
 }

@@ -5,7 +5,7 @@ use powerband_machine::Look;
 
 use super::place::Place;
 use super::reach::Reach;
-use super::{Finding, Section};
+use super::{DoctorFinding, Section};
 use crate::error::every_cpu;
 
 /// The group that is given what root need not keep to itself.
@@ -22,7 +22,7 @@ pub(super) fn section(machine: &mut dyn Look, place: &Place, reach: &Reach) -> S
     let mut findings = Vec::new();
     let privileged = machine.identity().privileged;
     if privileged {
-        findings.push(Finding::ok("user", "root, who may set every knob that the kernel offers"));
+        findings.push(DoctorFinding::ok("user", "root, who may set every knob that the kernel offers"));
     }
     findings.extend(place.read_only.iter().map(|mount| read_only(mount, reach)));
     if reach.devices {
@@ -31,13 +31,13 @@ pub(super) fn section(machine: &mut dyn Look, place: &Place, reach: &Reach) -> S
     if !privileged {
         findings.extend(files(machine, reach));
         if reach.sysctl {
-            findings.push(Finding::note("sysctl.*", "only root may set it").with(format!(
+            findings.push(DoctorFinding::note("sysctl.*", "only root may set it").with(format!(
                 "allow whole commands in /etc/sudoers.d/{GROUP}, without a `*`, which takes further words: \
                  `%{GROUP} ALL=(root) /usr/local/bin/powerband set sysctl.vm.swappiness=10`"
             )));
         }
         if reach.quota {
-            findings.push(Finding::note("cgroup.cpu_quota", "takes a group that the caller may divide").with(
+            findings.push(DoctorFinding::note("cgroup.cpu_quota", "takes a group that the caller may divide").with(
                 "start powerband in a scope of its own: `systemd-run --user --scope -p Delegate=yes powerband …`",
             ));
         }
@@ -46,11 +46,11 @@ pub(super) fn section(machine: &mut dyn Look, place: &Place, reach: &Reach) -> S
 }
 
 /// A mount that takes no writes, which matters where knobs sit in it.
-fn read_only(mount: &str, reach: &Reach) -> Finding {
+fn read_only(mount: &str, reach: &Reach) -> DoctorFinding {
     const TOLD: &str = "mounted read-only: nothing under it can be set from here";
     const TODO: &str = "run powerband on the host, or give the container that mount to write (docker: --privileged)";
     let has_knobs = if mount == "/sys" { !reach.files.is_empty() } else { reach.sysctl };
-    if has_knobs { Finding::missing(mount, TOLD, TODO) } else { Finding::note(mount, TOLD) }
+    if has_knobs { DoctorFinding::missing(mount, TOLD, TODO) } else { DoctorFinding::note(mount, TOLD) }
 }
 
 /// Whether who acts on the machine may set up network devices; `None` when the machine does not tell.
@@ -61,17 +61,17 @@ fn administers_network(machine: &mut dyn Look) -> Option<bool> {
 }
 
 /// What it takes to turn a network device. Root of a container may lack it, and others may have it.
-fn devices(administers: Option<bool>, privileged: bool) -> Option<Finding> {
+fn devices(administers: Option<bool>, privileged: bool) -> Option<DoctorFinding> {
     const ABOUT: &str = "nic.*";
     match administers.unwrap_or(privileged) {
         true if privileged => None,
-        true => Some(Finding::ok(ABOUT, "this program may set it (CAP_NET_ADMIN)")),
-        false if privileged => Some(Finding::missing(
+        true => Some(DoctorFinding::ok(ABOUT, "this program may set it (CAP_NET_ADMIN)")),
+        false if privileged => Some(DoctorFinding::missing(
             ABOUT,
             "root lacks CAP_NET_ADMIN here, as in most containers",
             "give it to the container (docker: --cap-add NET_ADMIN), or set it on the host",
         )),
-        false => Some(Finding::missing(
+        false => Some(DoctorFinding::missing(
             ABOUT,
             "only a process with CAP_NET_ADMIN may set it",
             format!(
@@ -84,17 +84,17 @@ fn devices(administers: Option<bool>, privileged: bool) -> Option<Finding> {
 }
 
 /// The files under `/sys` that named knobs write, where root alone may.
-fn files(machine: &mut dyn Look, reach: &Reach) -> Option<Finding> {
+fn files(machine: &mut dyn Look, reach: &Reach) -> Option<DoctorFinding> {
     let closed: BTreeSet<String> =
         reach.files.iter().filter(|path| !is_open(machine, path)).map(|path| every_cpu(path)).collect();
     if reach.files.is_empty() {
         return None;
     }
     if closed.is_empty() {
-        return Some(Finding::ok("cpufreq.*", "a group may write its files; `id` says whether you are in it"));
+        return Some(DoctorFinding::ok("cpufreq.*", "a group may write its files; `id` says whether you are in it"));
     }
     let lines: Vec<String> = closed.iter().map(|path| format!("`z {path} 0664 root {GROUP}`")).collect();
-    Some(Finding::missing(
+    Some(DoctorFinding::missing(
         "cpufreq.*",
         "root alone may write its files",
         format!(

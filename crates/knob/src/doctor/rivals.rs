@@ -1,7 +1,7 @@
 //! Who else turns the same knobs: programs that run, and services that start at boot.
 use powerband_machine::Look;
 
-use super::{Finding, Section};
+use super::{DoctorFinding, Section};
 
 /// A program that turns knobs.
 struct Rival {
@@ -79,12 +79,12 @@ pub(super) fn section(machine: &mut dyn Look) -> Section {
             }
             None => return None,
         };
-        Some(Finding::note(name, told).with(todo))
+        Some(DoctorFinding::note(name, told).with(todo))
     });
-    let mut findings: Vec<Finding> = found.collect();
+    let mut findings: Vec<DoctorFinding> = found.collect();
     findings.extend(super::slurm::findings(machine));
     if findings.is_empty() && !processes.is_empty() {
-        findings.push(Finding::ok("others", "no program known to set knobs runs or starts at boot"));
+        findings.push(DoctorFinding::ok("others", "no program known to set knobs runs or starts at boot"));
     }
     Section { name: "rivals", title: "other programs that set knobs".into(), findings }
 }

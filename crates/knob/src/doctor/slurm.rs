@@ -1,7 +1,7 @@
 //! Slurm, which sets frequencies and governors for the time of a job's step, next to what powerband sets.
 use powerband_machine::Look;
 
-use super::Finding;
+use super::DoctorFinding;
 
 /// Where slurm.conf is unless `SLURM_CONF` says so.
 const CONFIG: &str = "/etc/slurm/slurm.conf";
@@ -9,35 +9,38 @@ const CONFIG: &str = "/etc/slurm/slurm.conf";
 const ENVIRONMENT: &str = "/proc/self/environ";
 
 /// What Slurm does to frequencies here.
-pub(super) fn findings(machine: &mut dyn Look) -> Vec<Finding> {
+pub(super) fn findings(machine: &mut dyn Look) -> Vec<DoctorFinding> {
     let environment = machine.read(ENVIRONMENT).unwrap_or_default();
     let variable = |name: &str| environment.split('\0').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
     let config = variable("SLURM_CONF").filter(|path| path.starts_with('/')).unwrap_or(CONFIG);
     let text = machine.read(config).unwrap_or_default();
     let mut findings = Vec::new();
     if let Some(asked) = variable("SLURM_CPU_FREQ_REQ").filter(|asked| !asked.is_empty()) {
-        let told = format!(
+        let said = format!(
             "this step was started with --cpu-freq={asked}, and Slurm sets that at its start and restores it at its end"
         );
-        findings.push(Finding::note("Slurm", told).with("start the step without --cpu-freq while you measure"));
+        findings.push(DoctorFinding::note("Slurm", said).with("start the step without --cpu-freq while you measure"));
     }
     if let Some(default) = value_of(&text, "CpuFreqDef") {
-        let told = format!("sets {default} for every step that asks for no frequency (CpuFreqDef in {config})");
-        findings.push(Finding::note("Slurm", told).with("`powerband why governor` says whether that is in force"));
+        let said = format!("sets {default} for every step that asks for no frequency (CpuFreqDef in {config})");
+        findings
+            .push(DoctorFinding::note("Slurm", said).with("`powerband why governor` says whether that is in force"));
     }
     let binds = value_of(&text, "TaskPlugin").is_some_and(|plugins| {
         let plugins = plugins.to_lowercase();
         plugins.contains("affinity") || plugins.contains("cgroup")
     });
     if !text.is_empty() && !binds {
-        let told = format!(
+        let said = format!(
             "binds no step to CPUs (no TaskPlugin=task/affinity or task/cgroup in {config}): jobs share them, and --cpu-freq is ignored"
         );
-        findings.push(Finding::note("Slurm", told));
+        findings.push(DoctorFinding::note("Slurm", said));
     }
     if let Some(governors) = value_of(&text, "CpuFreqGovernors") {
-        findings
-            .push(Finding::note("Slurm", format!("lets --cpu-freq choose {governors} (CpuFreqGovernors in {config})")));
+        findings.push(DoctorFinding::note(
+            "Slurm",
+            format!("lets --cpu-freq choose {governors} (CpuFreqGovernors in {config})"),
+        ));
     }
     findings
 }

@@ -5,7 +5,7 @@ use powerband_machine::{Errno, Look};
 use powerband_record::CpuList;
 use serde::Serialize;
 
-use super::seen::{Seen, Unread};
+use super::seen::{ReadFailure, Seen};
 use super::stats::Stats;
 use crate::catalogue::tunable_folder;
 use crate::policy::{Texts, policies, policies_with};
@@ -78,13 +78,13 @@ pub struct Tunables {
 
 /// The policies of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Clocks {
+pub struct PolicyFrequencies {
     /// Those with a CPU online.
     pub policies: Vec<Clock>,
     /// Names of those whose CPUs are all offline.
     pub offline: Vec<String>,
     /// What could not be read.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<ReadFailure>,
 }
 
 /// What the kernel prints for a latency it does not know.
@@ -110,7 +110,7 @@ pub fn cpufreq(machine: &mut dyn Look) -> Result<(Vec<PolicyInfo>, Vec<String>),
 ///
 /// # Errors
 /// [`KnobError::Absent`] when the machine has no cpufreq.
-pub fn clocks(machine: &mut dyn Look, cpus: Option<&CpuList>) -> Result<Clocks, KnobError> {
+pub fn clocks(machine: &mut dyn Look, cpus: Option<&CpuList>) -> Result<PolicyFrequencies, KnobError> {
     // In one go, unless few of them are wanted.
     let mut wanted = Vec::new();
     let (mut all, mut texts) = policies_with(machine, "cpufreq", |machine, folder| {
@@ -136,7 +136,7 @@ pub fn clocks(machine: &mut dyn Look, cpus: Option<&CpuList>) -> Result<Clocks, 
         }
     }
     let policies = all.active.into_iter().map(|policy| clock(&mut seen, policy, &mut common)).collect();
-    Ok(Clocks { policies, offline: all.asleep, unread: all.unread.into_iter().chain(seen.unread).collect() })
+    Ok(PolicyFrequencies { policies, offline: all.asleep, unread: all.unread.into_iter().chain(seen.unread).collect() })
 }
 
 /// The files of a policy's folder that are looked at, in that order.

@@ -2,10 +2,10 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::Look;
-use powerband_record::CpuList;
+use powerband_record::{CpuList, IntoOrdered as _};
 use serde::Serialize;
 
-use super::seen::{Seen, Unread};
+use super::seen::{ReadFailure, Seen};
 use crate::policy::{CPU, CPUFREQ};
 use crate::{KnobError, Selection, cpu};
 
@@ -33,18 +33,18 @@ pub struct Cpus {
     /// The same on few cores.
     pub sched_smt_power_savings: Option<u32>,
     /// What the CPUs are, each kind once.
-    pub models: Vec<Model>,
+    pub models: Vec<CpuModel>,
     /// Whether the CPUs may exceed their base frequency.
-    pub boost: Option<Boost>,
+    pub boost: Option<BoostSwitch>,
     /// Drivers that choose frequencies with the hardware.
     pub pstate: Vec<Pstate>,
     /// What could not be read.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<ReadFailure>,
 }
 
 /// CPUs that call themselves alike in `/proc/cpuinfo`.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Model {
+pub struct CpuModel {
     /// Which CPUs.
     pub cpus: CpuList,
     /// What they call themselves.
@@ -57,7 +57,7 @@ pub struct Model {
 
 /// The machine's switch for boost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Boost {
+pub struct BoostSwitch {
     /// Whether it is allowed.
     pub on: bool,
     /// The file that says so.
@@ -110,30 +110,30 @@ fn online(seen: &mut Seen<'_>) -> String {
     CpuList::new(all).to_string()
 }
 
-fn boost(seen: &mut Seen<'_>) -> Option<Boost> {
+fn boost(seen: &mut Seen<'_>) -> Option<BoostSwitch> {
     let switches = [(format!("{CPUFREQ}/boost"), true), (format!("{CPU}/intel_pstate/no_turbo"), false)];
     switches.into_iter().find_map(|(path, means_on)| {
         let set = seen.flag(&path)?;
-        Some(Boost { on: set == means_on, path })
+        Some(BoostSwitch { on: set == means_on, path })
     })
 }
 
 fn pstate(seen: &mut Seen<'_>, driver: &str) -> Option<Pstate> {
-    let mut values: BTreeMap<String, String> = seen.files(&format!("{CPU}/{driver}")).into_iter().collect();
+    let mut values: BTreeMap<String, String> = seen.files(&format!("{CPU}/{driver}")).into_iter().into_map();
     let mode = values.remove("status");
     (mode.is_some() || !values.is_empty()).then(|| Pstate { driver: driver.to_owned(), mode, values })
 }
 
 /// What one CPU says of itself.
 #[derive(Clone, Default)]
-struct Told {
+struct CpuLines {
     name: Option<String>,
     bogomips: Option<f64>,
 }
 
 /// Kinds among `all`, in the order of their first CPU. What stands outside every CPU's lines holds for all of them.
-fn models(text: &str, all: &CpuList) -> Vec<Model> {
-    let (mut each, mut rest): (BTreeMap<u32, Told>, Told) = Default::default();
+fn models(text: &str, all: &CpuList) -> Vec<CpuModel> {
+    let (mut each, mut rest): (BTreeMap<u32, CpuLines>, CpuLines) = Default::default();
     let mut current = None;
     for line in text.lines() {
         let Some((key, value)) = line.split_once(':') else {
@@ -172,12 +172,12 @@ fn models(text: &str, all: &CpuList) -> Vec<Model> {
             None => models.push((vec![cpu], name, bogomips.into_iter().collect())),
         }
     }
-    let row = |(cpus, name, speeds): (Vec<u32>, Option<String>, Vec<f64>)| Model {
+    let row = |(cpus, name, speeds): (Vec<u32>, Option<String>, Vec<f64>)| CpuModel {
         cpus: CpuList::new(cpus),
         name,
         bogomips_least: speeds.iter().copied().reduce(f64::min),
         bogomips_most: speeds.iter().copied().reduce(f64::max),
     };
-    let told = |model: &Model| model.name.is_some() || model.bogomips_least.is_some();
+    let told = |model: &CpuModel| model.name.is_some() || model.bogomips_least.is_some();
     models.into_iter().map(row).filter(told).collect()
 }

@@ -2,10 +2,10 @@
 use std::collections::BTreeSet;
 
 use powerband_machine::{LATENCY_DEVICE, Look};
-use powerband_record::CpuList;
+use powerband_record::{CpuList, IntoOrdered as _};
 use serde::Serialize;
 
-use super::seen::{Seen, Unread};
+use super::seen::{ReadFailure, Seen};
 use crate::policy::{CPU, numbered};
 use crate::{KnobError, Selection, cpu};
 
@@ -25,7 +25,7 @@ pub struct Idle {
     /// CPUs whose waking up is limited.
     pub resume_limits: Vec<ResumeLimit>,
     /// What could not be read.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<ReadFailure>,
 }
 
 /// What `/dev/cpu_dma_latency` answers while nobody asks for anything.
@@ -37,12 +37,12 @@ pub struct CpuIdle {
     /// The CPU.
     pub cpu: u32,
     /// Its states.
-    pub states: Vec<IdleState>,
+    pub states: Vec<CpuIdleState>,
 }
 
 /// One idle state of one CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct IdleState {
+pub struct CpuIdleState {
     /// Its folder: `state2`.
     pub state: String,
     /// Its name: `C6`.
@@ -90,7 +90,7 @@ pub fn idle(machine: &mut dyn Look, narrow: Option<&CpuList>) -> Result<Idle, Kn
     let folder = |cpu: u32| format!("{CPU}/cpu{cpu}");
     let states_of = |cpu: &u32| numbered(seen.names(&format!("{}/cpuidle", folder(*cpu))).into_iter(), "state");
     let named: Vec<Vec<(u32, String)>> = chosen.iter().map(states_of).collect();
-    let kinds: BTreeSet<&(u32, String)> = named.iter().flatten().collect();
+    let kinds: BTreeSet<&(u32, String)> = named.iter().flatten().into_set();
     let files = kinds.iter().flat_map(|(_, state)| FILES.map(|file| format!("cpuidle/{state}/{file}")));
     let files: Vec<String> = files.chain([RESUME_LIMIT.to_owned()]).collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
@@ -121,11 +121,11 @@ const FILES: [&str; 9] = ["name", "latency", "residency", "disable", "usage", "t
 const RESUME_LIMIT: &str = "power/pm_qos_resume_latency_us";
 
 /// The states named of the CPU whose folder was turned to.
-fn states(seen: &mut Seen<'_>, named: Vec<(u32, String)>) -> Vec<IdleState> {
+fn states(seen: &mut Seen<'_>, named: Vec<(u32, String)>) -> Vec<CpuIdleState> {
     let mut states = Vec::new();
     for (_, state) in named {
         let file = |name: &str| format!("cpuidle/{state}/{name}");
-        states.push(IdleState {
+        states.push(CpuIdleState {
             name: seen.text(&file("name")),
             latency_us: seen.parsed(&file("latency")),
             residency_us: seen.parsed(&file("residency")),

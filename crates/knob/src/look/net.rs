@@ -1,10 +1,10 @@
 //! Network devices as `info` shows them: driver, link, interrupt coalescing.
 use std::collections::BTreeMap;
 
-use powerband_machine::{Errno, Look, Noting, PARAMETERS};
+use powerband_machine::{Errno, ErrorRecorder, Look, PARAMETERS};
 use serde::Serialize;
 
-use super::seen::{Seen, Unread};
+use super::seen::{ReadFailure, Seen};
 use crate::catalogue::network_devices;
 use crate::catalogue::nic::{driver_in, event};
 
@@ -12,14 +12,14 @@ use crate::catalogue::nic::{driver_in, event};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Devices {
     /// Each of them, in the kernel's order.
-    pub devices: Vec<Device>,
+    pub devices: Vec<NetDevice>,
     /// What could not be read.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<ReadFailure>,
 }
 
 /// One network device. What the kernel does not say is absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Device {
+pub struct NetDevice {
     /// Its name.
     pub name: String,
     /// Driver of its hardware; none for devices that have no hardware.
@@ -43,16 +43,16 @@ pub struct Device {
 
 /// Looks at the devices of the network namespace.
 pub fn devices(machine: &mut dyn Look) -> Devices {
-    let mut noting = Noting::new(machine);
-    let names = network_devices(&mut noting);
-    let mut unread = noting.into_unread();
+    let mut error_recorder = ErrorRecorder::new(machine);
+    let names = network_devices(&mut error_recorder);
+    let mut unread = error_recorder.into_failures();
     let mut seen = Seen::new(machine);
     let devices = names.into_iter().map(|name| device(&mut seen, name)).collect();
     unread.extend(seen.unread);
     Devices { devices, unread }
 }
 
-fn device(seen: &mut Seen<'_>, name: String) -> Device {
+fn device(seen: &mut Seen<'_>, name: String) -> NetDevice {
     let file = |file: &str| format!("/sys/class/net/{name}/{file}");
     let driver = seen.text(&event(&name)).and_then(|text| driver_in(&text));
     let state = seen.text(&file("operstate"));
@@ -68,7 +68,7 @@ fn device(seen: &mut Seen<'_>, name: String) -> Device {
         Err(errno) => (powerband_machine::Coalescing::default(), Some(errno.to_string())),
     };
     let all = PARAMETERS.iter().map(|parameter| (parameter.name, has.get(parameter.name)));
-    Device {
+    NetDevice {
         driver,
         state,
         carrier: carrier.map(|text| text == "1"),

@@ -3,7 +3,7 @@ use powerband_machine::Look;
 use powerband_record::CpuList;
 use serde::Serialize;
 
-use super::seen::{Seen, Unread};
+use super::seen::{ReadFailure, Seen};
 use crate::policy::{CPU, numbered};
 use crate::{KnobError, Selection, cpu};
 
@@ -25,7 +25,7 @@ pub struct Power {
     /// CPUs that count how often heat or power slowed them.
     pub throttled: Vec<Throttled>,
     /// What could not be read.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<ReadFailure>,
 }
 
 /// A package, or a part of one, whose power can be limited.
@@ -38,12 +38,12 @@ pub struct Zone {
     /// Whether its limits are in force.
     pub enabled: Option<bool>,
     /// Its limits.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<ZoneLimit>,
 }
 
 /// One limit of a zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Limit {
+pub struct ZoneLimit {
     /// Its name: `long_term`.
     pub name: Option<String>,
     /// The limit, uW.
@@ -111,7 +111,7 @@ fn zone(seen: &mut Seen<'_>, zone: String) -> Zone {
     let limits = names.iter().filter_map(|name| name.strip_prefix("constraint_")?.strip_suffix("_power_limit_uw"));
     let limits = limits.map(|number| {
         let file = |name: &str| format!("{folder}/constraint_{number}_{name}");
-        Limit {
+        ZoneLimit {
             name: seen.text(&file("name")),
             power_limit_uw: seen.parsed(&file("power_limit_uw")),
             time_window_us: seen.parsed(&file("time_window_us")),

@@ -3,9 +3,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-pub use powerband_machine::Unread;
+pub use powerband_machine::ReadFailure;
 use powerband_machine::{Errno, Look};
-use powerband_record::CpuList;
+use powerband_record::{CpuList, IntoOrdered as _};
 
 use crate::policy::Texts;
 
@@ -13,7 +13,7 @@ use crate::policy::Texts;
 /// the folder that was turned to.
 pub(super) struct Seen<'m> {
     pub(super) machine: &'m mut dyn Look,
-    pub(super) unread: Vec<Unread>,
+    pub(super) unread: Vec<ReadFailure>,
     folder: String,
     ahead: Ahead,
 }
@@ -52,7 +52,7 @@ impl<'m> Seen<'m> {
     /// each, while [`Seen::turn_to`] has turned to their folder.
     pub(super) fn keep(&mut self, folders: Vec<String>, names: &[&str], texts: Vec<Texts>) {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        self.ahead = Ahead { names, folders: folders.into_iter().zip(texts).collect(), ..Ahead::default() };
+        self.ahead = Ahead { names, folders: folders.into_iter().zip(texts).into_map(), ..Ahead::default() };
     }
 
     /// Turns to a folder, of which files may have been read ahead.
@@ -75,14 +75,14 @@ impl<'m> Seen<'m> {
     /// Notes that a file could not be read; that it is not there is no such thing.
     pub(super) fn note(&mut self, path: &str, why: impl Into<String>) {
         let path = self.whole(path).into_owned();
-        self.unread.push(Unread { path, why: why.into() });
+        self.unread.push(ReadFailure { path, why: why.into() });
     }
 
     fn noted<T>(&mut self, path: &str, read: Result<T, Errno>) -> Option<T> {
         match read {
             Ok(found) => Some(found),
             Err(errno) => {
-                let refused = Unread::refused(&self.whole(path), errno);
+                let refused = ReadFailure::refused(&self.whole(path), errno);
                 self.unread.extend(refused);
                 None
             }
@@ -162,7 +162,7 @@ impl<'m> Seen<'m> {
 
 /// As much of a text as belongs in a sentence.
 fn brief(text: &str) -> String {
-    const MOST: usize = 24;
-    let shown: String = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().count() > MOST { shown + "…" } else { shown }
+    const MAX: usize = 24;
+    let shown: String = text.chars().take(MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().count() > MAX { shown + "…" } else { shown }
 }

@@ -18,7 +18,7 @@ pub struct InState {
 
 /// How often a policy went from one step to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Change {
+pub struct Transition {
     /// From, kHz.
     pub from_khz: u32,
     /// To, kHz.
@@ -36,7 +36,7 @@ pub struct Stats {
     pub total_changes: Option<u64>,
     /// Changes that happened, from step to step; absent when the kernel shows no table (it shows none that is longer
     /// than a page).
-    pub changes: Option<Vec<Change>>,
+    pub changes: Option<Vec<Transition>>,
 }
 
 /// `USER_HZ`, the same on every architecture that has cpufreq.
@@ -90,7 +90,7 @@ impl Stats {
             }
             for change in one.changes.iter().flatten() {
                 let changes = sum.changes.get_or_insert_default();
-                let same = |known: &&mut Change| (known.from_khz, known.to_khz) == (change.from_khz, change.to_khz);
+                let same = |known: &&mut Transition| (known.from_khz, known.to_khz) == (change.from_khz, change.to_khz);
                 match changes.iter_mut().find(same) {
                     Some(known) => known.count = known.count.saturating_add(change.count),
                     None => changes.push(*change),
@@ -120,7 +120,7 @@ fn times(text: &str) -> Vec<(u32, u64)> {
 }
 
 /// The table's rows under its second line, which names the steps; nothing when it is no such table.
-fn changes(text: &str) -> Option<Vec<Change>> {
+fn changes(text: &str) -> Option<Vec<Transition>> {
     let mut lines = text.lines().skip(1);
     let steps: Vec<u64> = Numbers(lines.next()?.split_once(':')?.1.as_bytes()).collect::<Option<_>>()?;
     let steps: Vec<u32> = steps.into_iter().map(|khz| u32::try_from(khz).ok()).collect::<Option<_>>()?;
@@ -131,7 +131,7 @@ fn changes(text: &str) -> Option<Vec<Change>> {
         for (place, count) in Numbers(counts.as_bytes()).enumerate() {
             match (count?, steps.get(place)) {
                 (0, _) | (_, None) => {}
-                (count, Some(&to_khz)) => changes.push(Change { from_khz, to_khz, count }),
+                (count, Some(&to_khz)) => changes.push(Transition { from_khz, to_khz, count }),
             }
         }
     }
@@ -139,7 +139,7 @@ fn changes(text: &str) -> Option<Vec<Change>> {
 }
 
 /// So many digits never are more than a number holds.
-const MOST_DIGITS: usize = 19;
+const MAX_DIGITS: usize = 19;
 
 /// Numbers between blanks, and nothing for a word that is none, as `parse` has it but for signs: in one go, as there may be very
 /// many tables.
@@ -154,7 +154,7 @@ impl Iterator for Numbers<'_> {
         let end = rest.iter().position(|&byte| byte <= b' ').unwrap_or(rest.len());
         let (word, rest) = rest.split_at(end);
         self.0 = rest;
-        if word.len() > MOST_DIGITS {
+        if word.len() > MAX_DIGITS {
             return Some(std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()));
         }
         let mut number = 0;

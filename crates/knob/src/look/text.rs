@@ -11,6 +11,8 @@ pub use lines::Lines;
 pub use net::{net as devices, probed};
 pub use power::power;
 
+use powerband_record::InOrder;
+
 /// `ondemand at 1 of 2, schedutil at 1 of 2`, where not all of several are the same.
 #[must_use]
 pub fn shares(all: &[&str]) -> Option<String> {
@@ -21,7 +23,7 @@ pub fn shares(all: &[&str]) -> Option<String> {
             None => counts.push((one, 1)),
         }
     }
-    counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    counts.order_by_key(|&(_, count)| std::cmp::Reverse(count));
     let told: Vec<String> = counts.iter().map(|(one, count)| format!("{one} at {count} of {}", all.len())).collect();
     (counts.len() > 1 && counts.len() < all.len().max(3)).then(|| told.join(", "))
 }

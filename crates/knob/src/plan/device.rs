@@ -1,13 +1,13 @@
-//! Knobs of network devices beside one another: what overrides them is switched off, what belongs together is set together.
+//! Knobs of network devices next to one another: what overrides them is switched off, what belongs together is set together.
 use powerband_machine::Look;
 
-use super::{Move, Part, Steps};
+use super::{Move, Part, PlannedSteps};
 use crate::catalogue::nic::overridden_by;
 use crate::{Knob, Named, Phase, Selection, Sites, Value};
 
 /// Adds a part that switches off what would take another part out of force, where it is on and the setting does not
 /// turn it itself.
-pub(super) fn switch_off_what_overrides(steps: &mut Steps, machine: &mut dyn Look) {
+pub(super) fn switch_off_what_overrides(steps: &mut PlannedSteps, machine: &mut dyn Look) {
     let mut added: Vec<Part> = Vec::new();
     for part in &steps.parts {
         let (Some(switch), Some(sites)) = (overridden_by(&part.named.name), &part.sites) else { continue };

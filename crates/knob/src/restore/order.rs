@@ -1,12 +1,13 @@
-//! The order of putting back: newest first, but a CPU has to be in service before what sits on it is written.
+//! The order of restoring: newest first, but a CPU has to be in service before what sits on it is written.
 use std::collections::BTreeMap;
 
 use powerband_machine::{Action, EntryId, OpenEntry};
 
 use crate::policy::CPU;
+use powerband_record::InOrder;
 
 /// The entries in the order of undoing. Those of the switch of a CPU that was in service come before all others, newest
-/// first: taking it out and in again on the way would lose what was put back on it.
+/// first: taking it out and in again on the way would lose what was restored on it.
 pub(super) fn order(entries: &[EntryId], open: &BTreeMap<EntryId, OpenEntry>) -> Vec<EntryId> {
     // The oldest entry of a switch knows what the CPU was.
     let mut served: BTreeMap<&str, bool> = BTreeMap::new();
@@ -18,7 +19,7 @@ pub(super) fn order(entries: &[EntryId], open: &BTreeMap<EntryId, OpenEntry>) ->
         switch.is_some_and(|(path, _)| served.get(path) == Some(&true))
     };
     let mut order: Vec<EntryId> = entries.iter().rev().copied().collect();
-    order.sort_by_key(|id| !brings_back(id));
+    order.order_by_key(|id| !brings_back(id));
     order
 }
 
@@ -31,7 +32,7 @@ fn switch(entry: &OpenEntry) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use powerband_machine::{Hold, Origin, Turn};
+    use powerband_machine::{EntryOrigin, Hold, Turn};
 
     use super::*;
 
@@ -50,7 +51,7 @@ mod tests {
                 read_back: None,
                 step: None,
             };
-            let (id, boot_id, origin) = (EntryId(id), words(), Origin::default());
+            let (id, boot_id, origin) = (EntryId(id), words(), EntryOrigin::default());
             (
                 id,
                 OpenEntry {

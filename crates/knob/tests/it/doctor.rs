@@ -1,5 +1,5 @@
 //! The doctor on prepared machines: drivers, virtual machines, containers, rivals, rights.
-use powerband_knob::doctor::{Config, DefaultGovernor, Examined, Finding, Mark, examine, examine_file};
+use powerband_knob::doctor::{Config, DefaultGovernor, DoctorFinding, Examined, Mark, examine, examine_file};
 use powerband_machine::{Coalescing, Errno};
 
 use crate::fake::{Fake, ROOT, Rules, bare, cpufreq};
@@ -14,7 +14,7 @@ const CONFIG: &str = "# Linux/x86 6.1.192 Kernel Configuration\nCONFIG_X86=y\nCO
 
 const ONDEMAND: &str = "CONFIG_CPU_FREQ_GOV_ONDEMAND";
 
-/// The machine with these files beside what it has.
+/// The machine with these files next to what it has.
 fn with(mut fake: Fake, files: &[(&str, &str)]) -> Fake {
     fake.files.extend(files.iter().map(|(path, text)| ((*path).into(), (*text).into())));
     fake
@@ -33,14 +33,14 @@ fn whole() -> Fake {
 }
 
 #[track_caller]
-fn found<'a>(examined: &'a Examined, section: &str, about: &str) -> &'a Finding {
+fn found<'a>(examined: &'a Examined, section: &str, about: &str) -> &'a DoctorFinding {
     let sections = examined.sections.iter().filter(|one| one.name == section);
     let mut findings = sections.flat_map(|one| &one.findings);
     findings.find(|one| one.about == about).unwrap_or_else(|| panic!("no {about} in {section}: {examined:#?}"))
 }
 
 #[track_caller]
-fn says(finding: &Finding, mark: Mark, words: &[&str]) {
+fn says(finding: &DoctorFinding, mark: Mark, words: &[&str]) {
     let all = format!("{}; {}", finding.told, finding.todo.as_deref().unwrap_or_default());
     assert!(finding.mark == mark && words.iter().all(|word| all.contains(word)), "{finding:#?}");
 }

@@ -181,7 +181,7 @@ fn somebody_elses_hand_is_seen_at_the_end() {
     let (knob, site) = ("cpufreq.freq".to_owned(), "policy1".to_owned());
     let path = moved[0].path.clone();
     assert!(path.ends_with("/policy1/scaling_setspeed"), "{path}");
-    assert_eq!(moved, [Moved { knob, site, path, expected: "2000 MHz".into(), found: "1600 MHz".into() }]);
+    assert_eq!(moved, [MovedKnob { knob, site, path, expected: "2000 MHz".into(), found: "1600 MHz".into() }]);
     machine.meddle(&format!("{ROOT}/policy0/scaling_governor"), "performance");
     assert_eq!(verify(&mut machine, &applied).len(), 3, "the governor, and the frequency that died with userspace");
 }

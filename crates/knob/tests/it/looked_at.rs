@@ -1,5 +1,5 @@
 //! What `info` finds on machines that are odd, broken or large. Recorded machines are looked at by the command's own tests.
-use powerband_knob::look::{Change, Cpus, Unread, clocks, cpus, devices, idle, power};
+use powerband_knob::look::{Cpus, ReadFailure, Transition, clocks, cpus, devices, idle, power};
 use powerband_machine::{Coalescing, Errno, LATENCY_DEVICE};
 use powerband_record::CpuList;
 
@@ -41,8 +41,8 @@ fn times_become_shares_and_the_table_its_changes() {
     let times: Vec<_> = stats.time_in_state.iter().map(|at| (at.khz, at.time_ms, at.time_pct)).collect();
     assert_eq!(times, [(2_400_000, 3000, 75.0), (1_600_000, 1000, 25.0)]);
     assert_eq!(stats.total_changes, Some(7));
-    let down = Change { from_khz: 2_400_000, to_khz: 1_600_000, count: 4 };
-    let up = Change { from_khz: 1_600_000, to_khz: 2_400_000, count: 3 };
+    let down = Transition { from_khz: 2_400_000, to_khz: 1_600_000, count: 4 };
+    let up = Transition { from_khz: 1_600_000, to_khz: 2_400_000, count: 3 };
     assert_eq!(stats.changes.as_deref(), Some(&[down, up][..]));
     assert_eq!(found.unread, []);
 }
@@ -55,7 +55,7 @@ fn a_table_longer_than_a_page_is_told_and_the_rest_is_there() {
     let found = clocks(&mut machine, None).unwrap();
     let stats = found.policies[0].stats.as_ref().unwrap();
     assert_eq!((stats.time_in_state.len(), &stats.changes), (2, &None));
-    assert_eq!(found.unread, [Unread { path: table, why: "file too large (EFBIG)".into() }]);
+    assert_eq!(found.unread, [ReadFailure { path: table, why: "file too large (EFBIG)".into() }]);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn network_cards_tell_what_they_have_and_have_not() {
     assert_eq!((card.coalescing["rx-usecs"], card.coalescing["rx-frames"]), (Some(3), None));
     assert_eq!((other.speed_mbit, other.carrier, other.coalescing.len()), (None, None, 0));
     assert_eq!(other.no_coalescing.as_deref(), Some("no such device (ENODEV)"));
-    assert_eq!(found.unread, [Unread { path: net("eth1/mtu"), why: "reads 'many'".into() }]);
+    assert_eq!(found.unread, [ReadFailure { path: net("eth1/mtu"), why: "reads 'many'".into() }]);
 }
 
 /// CPUs with a policy of their own, four idle states each and all their files.

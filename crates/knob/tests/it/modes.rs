@@ -1,4 +1,4 @@
-//! Governors beside a mode of their driver that is not in force yet: which there will be, as far as anything tells it.
+//! Governors next to a mode of their driver that is not in force yet: which there will be, as far as anything tells it.
 use powerband_knob::{Beside, Selection, Value, expand, plan};
 use powerband_record::{Axis, Setting};
 
@@ -29,7 +29,7 @@ fn configured() -> Fake {
     fake
 }
 
-/// The values of an axis of governors beside these modes, which mode lacks which, and the notes; or why not.
+/// The values of an axis of governors next to these modes, which mode lacks which, and the notes; or why not.
 fn governors(fake: &mut Fake, values: &str, modes: &[&str]) -> Result<(String, String, Vec<String>), String> {
     let modes = modes.iter().map(|mode| (*mode).to_owned()).collect();
     let beside = Beside { modes, ..Beside::default() };

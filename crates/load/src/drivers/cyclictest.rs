@@ -188,7 +188,7 @@ fn in_lines(text: &str, wanted: Option<usize>) -> Result<Seen, String> {
     Ok(seen)
 }
 
-/// Rows of `latency count…`, a column a thread, and `# Total:`, `# Min Latencies:` and the like below. With `-H` the last
+/// Rows of `latency count…`, a column a thread, and `# Total:`, `# Min Latencies:` and similar ones below. With `-H` the last
 /// column is the sum of the others.
 fn in_histogram(text: &str, with_sum: bool) -> Result<Seen, String> {
     let mut seen = Seen::default();

@@ -38,7 +38,7 @@ pub(super) fn number(document: &Value, pointer: &str) -> Option<f64> {
 
 /// The beginning of a line, for a sentence.
 pub(super) fn short(line: &str) -> String {
-    const MOST: usize = 80;
-    let cut: String = line.chars().filter(|c| !c.is_control()).take(MOST).collect();
-    if line.chars().count() > MOST { format!("{cut}…") } else { cut }
+    const MAX: usize = 80;
+    let cut: String = line.chars().filter(|c| !c.is_control()).take(MAX).collect();
+    if line.chars().count() > MAX { format!("{cut}…") } else { cut }
 }

@@ -3,7 +3,7 @@
 //! Its rate is what the receiver got; CPU shares are per cent of one CPU, in whole numbers.
 use std::collections::BTreeMap;
 
-use powerband_record::Better;
+use powerband_record::{Better, IntoOrdered as _};
 
 use super::json::short;
 use super::options::{Options, seconds};
@@ -50,7 +50,7 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
         [] => return Err("nuttcp printed no line of results as -fparse has it".into()),
         _ => return Err("nuttcp printed more than one line of results, and it is unclear which counts".into()),
     };
-    let pairs: BTreeMap<&str, &str> = line.split_whitespace().filter_map(|word| word.split_once('=')).collect();
+    let pairs: BTreeMap<&str, &str> = line.split_whitespace().filter_map(|word| word.split_once('=')).into_map();
     let get = |key: &str| -> Result<Option<f64>, String> {
         let Some(&text) = pairs.get(key) else { return Ok(None) };
         figure(text).map(Some).ok_or_else(|| format!("nuttcp printed {key}={}, which is no number", short(text)))

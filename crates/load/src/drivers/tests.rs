@@ -78,7 +78,7 @@ fn iperf3_gives_what_was_received() {
 #[test]
 fn iperf3_names_its_directions() {
     let back = read("iperf3 -RJc b", printed!("iperf3-reverse.json")).unwrap();
-    // The far end sends: what it sends costs its CPU.
+    // The peer sends: what it sends costs its CPU.
     assert_values(&back, [("rate_mbit_s", 19_032.473_738_315_144), ("tx_percent", 99.404_365_057_549_4)]);
     assert!(back.missing.contains_key("rtt_ms"), "0 is how iperf3 says that it does not know");
     let both = read("iperf3 -c b --bidir -J", printed!("iperf3-bidir.json")).unwrap();

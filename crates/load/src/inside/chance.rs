@@ -1,4 +1,5 @@
-//! Numbers that look like chance and are the same for the same seed everywhere (SplitMix64; Steele, Lea, Flood 2014).
+//! What a load draws: numbers that look like chance and are the same for the same seed everywhere.
+use powerband_record::splitmix;
 
 /// A stream of them.
 #[derive(Clone, Debug)]
@@ -14,11 +15,7 @@ impl Chance {
 
     /// Any number of 64 bits.
     pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        splitmix(&mut self.0)
     }
 
     /// One of 0 to `count` - 1; 0 of none.

@@ -1,4 +1,4 @@
-//! Datagrams of one size from one machine to another, with a connection beside them on which both agree.
+//! Datagrams of one size from one machine to another, with a connection next to them on which both agree.
 //!
 //! On the connection: exchanges as for a stream; when all is sent, how many datagrams that were (8 bytes, big endian); then the
 //! receiver's word that it has taken in what came (1 byte).

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::Failure;
 
 /// Longest that is told apart from longer, ns: an hour.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+const MAX_NS: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 
 /// Latencies of one worker or of several together.
@@ -18,7 +18,7 @@ pub(super) struct Latencies {
 
 impl Latencies {
     pub(super) fn new() -> Result<Self, Failure> {
-        let cells = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
+        let cells = Histogram::new_with_bounds(1, MAX_NS, DIGITS)
             .map_err(|error| Failure::Work(format!("no such histogram: {error}")))?;
         Ok(Latencies { cells, sum_ns: 0, max_ns: 0 })
     }

@@ -26,7 +26,7 @@ const FILL_NS: u64 = 200_000_000;
 const LOOK_EVERY: u32 = 64;
 
 /// Batches nearer to each other than this on average, ns, are not told apart: counting them would take longer than doing them.
-const LEAST_GAP_NS: f64 = 1_000.0;
+const MIN_GAP_NS: f64 = 1_000.0;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ struct Done {
 pub(super) fn run(demand: &Demand, control: &mut Control) -> Result<Value, Failure> {
     let workers = demand.workers.map_or_else(online, Ok)?.max(1);
     let gap_ns = demand.rate_per_s.map(|rate| 1e9 * f64::from(demand.batch) * f64::from(workers) / rate);
-    if gap_ns.is_some_and(|gap_ns| gap_ns < LEAST_GAP_NS) {
+    if gap_ns.is_some_and(|gap_ns| gap_ns < MIN_GAP_NS) {
         return Err(Failure::Load("batches due more often than one a microsecond; ask for larger ones".into()));
     }
     let start_ns = now_ns(ClockId::Monotonic).saturating_add(FILL_NS);

@@ -1,5 +1,5 @@
 //! Small packets to an echo at times fixed beforehand; every round trip counts from the time its packet was meant to leave,
-//! so that a packet kept waiting behind others counts in full. Beside that, the mean from when each did leave to when the
+//! so that a packet kept waiting behind others counts in full. Next to that, the mean from when each did leave to when the
 //! kernel took its answer in, which is what ping(8) tells.
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -32,7 +32,7 @@ const GOODBYE_NS: u64 = 200_000_000;
 const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Round trips from 1 ns to a minute, to three digits.
-const LONGEST_NS: u64 = 60_000_000_000;
+const MAX_NS: u64 = 60_000_000_000;
 const DIGITS: u8 = 3;
 
 /// How packets travel.
@@ -217,7 +217,7 @@ impl Tally {
 /// Sends at `times`, ns from now, and answers the report.
 pub(super) fn ping(mut way: Way, times: impl Iterator<Item = u64>) -> Result<Value, Failure> {
     let lost = || Failure::of("the echo was lost");
-    let trips = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
+    let trips = Histogram::new_with_bounds(1, MAX_NS, DIGITS)
         .map_err(|error| Failure::Work(format!("no such histogram: {error}")))?;
     let away = trips.clone();
     let mut tally = Tally { under_way: BTreeMap::new(), trips, sum_ns: 0, max_ns: 0, sent: 0, away_ns: 0, away };

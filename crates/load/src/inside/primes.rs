@@ -1,13 +1,13 @@
 //! Counting primes by ranks: one process starts them, by Open MPI's `mpirun` or itself, and adds up what each prints.
 //!
 //! A rank is this program again, with its share as work. It prints its report, as there is no control descriptor for it, and
-//! dies with whoever started it.
+//! dies with anyone who started it.
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use powerband_record::Work;
+use powerband_record::{Among, Work};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -22,12 +22,14 @@ const RANK_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK"];
 const RANKS_VARIABLE: &str = "OMPI_COMM_WORLD_SIZE";
 
 /// Starts the ranks, waits for all and adds up.
-pub(super) fn launch(ranks: Option<u32>, limit: u64, mpirun: bool) -> Result<Value, Failure> {
+pub(super) fn launch(ranks: Option<u32>, limit: u64, mpirun: bool, among: Option<Among>) -> Result<Value, Failure> {
     let ranks = ranks.map_or_else(online, Ok)?;
-    let children = if mpirun {
+    let Among { first, all } = among.unwrap_or(Among { first: 0, all: ranks });
+    // mpirun numbers the ranks that it starts from 0.
+    let children = if mpirun && among.is_none() {
         vec![start(&Work::command(by_mpirun(ranks, limit)?))?]
     } else {
-        let share = |rank| Work::PrimesShare { rank: Some(rank), ranks, limit };
+        let share = |rank| Work::PrimesShare { rank: Some(first.saturating_add(rank)), ranks: all, limit };
         (0..ranks).map(|rank| start(&share(rank))).collect::<Result<_, _>>()?
     };
     let mut shares = BTreeMap::new();
@@ -39,7 +41,7 @@ pub(super) fn launch(ranks: Option<u32>, limit: u64, mpirun: bool) -> Result<Val
         }
         shares.extend(String::from_utf8_lossy(&output.stdout).lines().filter_map(told));
     }
-    if shares.len() != ranks as usize || shares.keys().any(|rank| *rank >= u64::from(ranks)) {
+    if shares.len() != ranks as usize || shares.keys().any(|rank| *rank >= u64::from(all)) {
         let why = format!("{} of {ranks} reported", shares.len());
         return Err(Failure::of("the ranks")(io::Error::other(why)));
     }
@@ -81,7 +83,7 @@ fn start(work: &Work) -> Result<Child, Failure> {
     child.spawn().map_err(Failure::of("cannot start a rank"))
 }
 
-/// Becomes mpirun, which ends with whoever started us, and takes its ranks and what it made in /tmp along; returns only
+/// Becomes mpirun, which ends with anyone who started us, and takes its ranks and what it made in /tmp along; returns only
 /// with why it could not.
 pub(super) fn become_mpirun(argv: &[String]) -> Failure {
     let Some((program, arguments)) = argv.split_first() else { return Failure::Work("an empty command".into()) };

@@ -39,7 +39,7 @@ pub(super) struct Plan {
     pub(super) seed: u64,
 }
 
-/// Descriptors beside those of connections.
+/// Descriptors next to those of connections.
 const OTHER_FILES: u64 = 100;
 
 /// Opens the shop, lets the customers in until the time is up, closes it, and reports.
@@ -124,7 +124,7 @@ fn report(plan: &Plan, seen: &[Seen], (booked, booked_cents): (u64, u64)) -> Res
         (sum(|crowd| crowd.failed), sum(|crowd| crowd.confirmed), sum(|crowd| crowd.confirmed_cents));
     let why = seen.iter().find_map(|crowd| crowd.why.as_deref());
     if let Some(why) = why {
-        // For whoever reads the load's output: the report has only numbers.
+        // For anyone who reads the load's output: the report has only numbers.
         let _ = std::io::Write::write_fmt(
             &mut std::io::stderr(),
             format_args!("{failed} requests failed, the first: {why}\n"),

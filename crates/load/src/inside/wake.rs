@@ -37,9 +37,10 @@ fn cannot(what: &str, errno: rustix::io::Errno) -> Failure {
 /// SCHED_FIFO for this process, which has one thread.
 #[expect(unsafe_code, reason = "rustix has no sched_setscheduler")]
 fn go_before_others(priority: u32) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: i32::try_from(priority).unwrap_or(i32::MAX) };
-    // SAFETY: the pointer is to a live struct of the right type, which the kernel only reads.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } {
+    // The kernel's own struct sched_param; those of some C libraries have more, and their call does not go there.
+    let parameters: libc::c_int = i32::try_from(priority).unwrap_or(i32::MAX);
+    // SAFETY: the pointer is to a live variable of the right type, which the kernel only reads.
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const parameters) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -38,9 +38,9 @@ fn a_stream_gives_nuttcps_columns() {
 #[test]
 fn both_ends_of_a_stream_on_one_machine_when_there_is_no_far_one() {
     let stream = StreamLoad::default();
-    let alone = Rig { near: "127.0.0.1".into(), far: None };
+    let alone = RigEnds { near: "127.0.0.1".into(), far: None };
     assert!(stream.parts(&alone).iter().all(|part| part.side == Side::Near));
-    let pair = Rig { near: "near".into(), far: Some("far".into()) };
+    let pair = RigEnds { near: "near".into(), far: Some("far".into()) };
     let sides: Vec<_> = stream.parts(&pair).iter().map(|part| (part.name, part.side)).collect();
     assert_eq!(sides, [("receive", Side::Near), ("send", Side::Far)]);
 }
@@ -54,7 +54,7 @@ fn meters_are_read_around_one_part_of_each_side_that_has_any() {
     loads.push(Load::Command(CommandLoad::default()));
     loads.push(Load::Command(CommandLoad { far_command: vec!["iperf3".into()], ..CommandLoad::default() }));
     for far in [None, Some("far".to_owned())] {
-        let rig = Rig { near: "near".into(), far };
+        let rig = RigEnds { near: "near".into(), far };
         for load in &loads {
             let parts = load.parts(&rig);
             for side in [Side::Near, Side::Far] {
@@ -75,7 +75,7 @@ fn a_command_knows_where_its_far_end_is() {
         ..CommandLoad::default()
     });
     let argv = |far: Option<&str>| {
-        let rig = Rig { near: "10.0.0.1".into(), far: far.map(str::to_owned) };
+        let rig = RigEnds { near: "10.0.0.1".into(), far: far.map(str::to_owned) };
         let parts = load.parts(&rig).into_iter();
         let told = parts.map(|part| match part.work {
             Work::Command { argv, .. } => (part.side, argv.join(" "), part.after),

@@ -59,7 +59,7 @@ fn bad_specs_are_refused_and_synonyms_known() {
         assert!(matches!(spec.source, Source::Measured(from) if from == measured));
     }
     let unknown = MetricSpec::parse("left/power_w").unwrap_err().to_string();
-    assert!(unknown.starts_with("'left/power_w' names no machine; write far/ or both/"), "{unknown}");
+    assert!(unknown.starts_with("'left/power_w' names no machine; write far/, both/ or all/"), "{unknown}");
     assert_eq!(MetricSpec::parse("real_s:higher").unwrap().metric.better, Better::Higher);
 }
 

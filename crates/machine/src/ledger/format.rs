@@ -1,7 +1,7 @@
 //! The ledger's bytes: records to lines and back, and what can still be told of a line that does not check out.
 use serde::{Deserialize, Serialize};
 
-use super::{EntryId, Origin, Undone};
+use super::{EntryId, EntryOrigin, Undone};
 use crate::{Errno, Turn};
 
 /// What every line begins with: the version of the format.
@@ -15,8 +15,8 @@ pub(super) enum Record {
     Intent {
         id: EntryId,
         boot_id: String,
-        #[serde(default, skip_serializing_if = "Origin::is_anywhere")]
-        origin: Origin,
+        #[serde(default, skip_serializing_if = "EntryOrigin::is_anywhere")]
+        origin: EntryOrigin,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         read_before: Option<String>,
         turn: Box<Turn>,

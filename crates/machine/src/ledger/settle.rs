@@ -9,7 +9,7 @@ pub(super) type Read<'a> = &'a mut dyn FnMut(&str) -> Result<String, Errno>;
 
 /// Where an entry was made, for what is not the same everywhere on one machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Origin {
+pub struct EntryOrigin {
     /// The network namespace, by its inode, for settings each has of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub net_ns: Option<u64>,
@@ -21,7 +21,7 @@ pub struct Origin {
     pub machine: Option<String>,
 }
 
-impl Origin {
+impl EntryOrigin {
     /// How the ledger calls a machine: its name, and what tells it from others of that name. Nodes that share a root file
     /// system share their identity (machine-id(5), which is not to be passed on as it is) but not their name. `None` when
     /// nothing is known of it.
@@ -33,14 +33,14 @@ impl Origin {
     }
 
     /// Of an action, seen from a namespace.
-    pub(super) fn of(action: &Action, net_ns: Option<u64>, read: Read<'_>) -> Origin {
-        let Some(network) = Network::of(action) else { return Origin::default() };
-        Origin { net_ns, device: network.device.and_then(|device| address(device, read)), machine: None }
+    pub(super) fn of(action: &Action, net_ns: Option<u64>, read: Read<'_>) -> EntryOrigin {
+        let Some(network) = Network::of(action) else { return EntryOrigin::default() };
+        EntryOrigin { net_ns, device: network.device.and_then(|device| address(device, read)), machine: None }
     }
 
     /// Whether the entry means the same everywhere on the machine.
     pub(super) fn is_anywhere(&self) -> bool {
-        *self == Origin::default()
+        *self == EntryOrigin::default()
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn settle(
         return if stand.force { Undone::GivenUp } else { away };
     }
     if let Action::ReplaceFile { path, .. } = &entry.turn.action {
-        // Whoever was killed between writing it and giving it its name left it. Mostly it is not there.
+        // Anyone who was killed between writing it and giving it its name left it. Mostly it is not there.
         let _ = act(&Action::RemoveFile { path: draft_of(path) });
     }
     let now = entry.turn.read_back.as_ref().map(|path| read(path).map(|text| text.trim_end().to_owned()));
@@ -155,7 +155,11 @@ fn was_never_taken(entry: &OpenEntry, now: Option<&Result<String, Errno>>, errno
     entry.errno == Some(errno)
         && match entry.before().or(entry.read_before.as_deref()) {
             Some(before) => reads_now(before) && entry.reads_as(before),
-            None => !matches!(now, Some(Ok(_))),
+            None => match now {
+                Some(now) => now.is_err(),
+                // Nothing reads that could show whether a group or a folder was made; but none was where none can be.
+                None => matches!(errno, Errno::EOPNOTSUPP | Errno::EROFS),
+            },
         }
 }
 

@@ -64,7 +64,7 @@ pub enum LedgerError {
     )]
     OnlyHeld,
     /// The machine that keeps it can no longer be reached. What it was asked for last may have been done; what is held there
-    /// it puts back by itself.
+    /// it restores by itself.
     #[error("{machine} is lost: {why}")]
     Lost {
         /// The machine's name.

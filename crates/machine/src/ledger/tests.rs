@@ -83,7 +83,7 @@ fn what_stays_for_long_keeps_the_file_short() {
         longest = longest.max(store.bytes.borrow().len());
         assert_eq!(undo(&mut ledger, &mut files, held, false), Undone::Undone);
     }
-    assert!(longest < LONGEST_BYTES + 2048, "{longest} bytes");
+    assert!(longest < MAX_BYTES + 2048, "{longest} bytes");
     let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
     assert_eq!(ledger.open().iter().map(|entry| entry.id).collect::<Vec<_>>(), [stays]);
     assert_eq!(undo(&mut ledger, &mut files, stays, false), Undone::Undone);
@@ -222,7 +222,7 @@ fn a_program_that_failed_may_have_done_half_and_is_compared() {
         let failed = Turn { action: program("set"), undo, ..turn(&place, "before", "asked", Hold::Held) };
         let id = ledger.intend(&failed, &mut nothing).unwrap();
         ledger.done(id, Some(Errno::EIO), Some(now.into()), &mut |_| {}).unwrap();
-        // Whoever comes after a kill finds it too.
+        // Anyone who comes after a kill finds it too.
         let mut later = Ledger::load(Box::new(store), "boot").unwrap();
         assert_eq!(later.open().len(), 1);
         let mut acted = Vec::new();
@@ -233,6 +233,27 @@ fn a_program_that_failed_may_have_done_half_and_is_compared() {
         assert_eq!(done.unwrap(), outcome);
         assert_eq!(acted.len(), usize::from(now == "half"));
         assert!(later.open().is_empty());
+    }
+}
+
+#[test]
+fn a_group_whose_making_and_removal_are_refused_alike_may_be_there() {
+    for (errno, is_closed) in
+        [(Errno::EIO, false), (Errno::EBUSY, false), (Errno::EOPNOTSUPP, true), (Errno::EROFS, true)]
+    {
+        let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap();
+        let group = || "load".to_owned();
+        let turn = Turn {
+            action: Action::MakeGroup { group: group(), quota: crate::CpuQuota { millionths: 500_000 } },
+            undo: Some(Action::RemoveGroup { group: group() }),
+            before: None,
+            read_back: None,
+            ..turn("", "", "50%", Hold::Held)
+        };
+        let id = ledger.intend(&turn, &mut nothing).unwrap();
+        ledger.done(id, Some(errno), None, &mut |_| {}).unwrap();
+        let undone = ledger.undo(id, false, &mut nothing, &mut |_| Err(errno)).unwrap();
+        assert_eq!((undone == Undone::AlreadyBack, ledger.open().is_empty()), (is_closed, is_closed), "{errno:?}");
     }
 }
 

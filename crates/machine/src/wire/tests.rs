@@ -13,11 +13,9 @@ fn hello(wire: u32) -> FromOwner {
     })
 }
 
-/// Pseudo-random bytes from a seed (SplitMix64).
+/// Pseudo-random bits from a seed.
 fn drawn(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 7
+    powerband_record::splitmix(seed) >> 7
 }
 
 #[test]

@@ -5,7 +5,7 @@ const S: u64 = 1_000_000_000;
 /// 1000 J at 100 W at most: comes round in 10 s at the soonest.
 const WRAP: Wrap = Wrap { at_uj: 999_999_999, at_most_w: 100 };
 
-fn watts(all: &[u64]) -> Vec<Sample> {
+fn watts(all: &[u64]) -> Vec<GaugeSample> {
     (0..).zip(all).map(|(second, watts)| (second * S, Ok(watts * 1_000_000))).collect()
 }
 

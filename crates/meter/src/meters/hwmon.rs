@@ -1,7 +1,7 @@
 //! `hwmon`: power and energy of sensor chips, power supplies and firmware meters under /sys/class/hwmon.
 use powerband_machine::Look;
 
-use crate::{About, Absent, Kind, Meter, MeterInstance, Scope, Window};
+use crate::{Absent, Kind, Meter, MeterAbout, MeterInstance, PowerScope, Window};
 
 /// Sensors of the kernel's hardware monitoring class.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub struct Hwmon;
 
 const FOLDER: &str = "/sys/class/hwmon";
 
-const ABOUT: About = About {
+const ABOUT: MeterAbout = MeterAbout {
     name: "hwmon",
     summary: "power and energy of sensor chips, power supplies and firmware meters",
     unit: "uW, uJ",
@@ -25,7 +25,7 @@ const ASSUMED_NS: u64 = 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
 
 impl Meter for Hwmon {
-    fn about(&self) -> &'static About {
+    fn about(&self) -> &'static MeterAbout {
         &ABOUT
     }
 
@@ -110,17 +110,17 @@ impl Chip {
 
     /// What a battery does other than discharge, if it is one and says so: then its power is not what the machine draws.
     fn feeds_nobody(&self, machine: &mut dyn Look) -> Option<String> {
-        let Scope::Battery(_) = self.scope() else { return None };
+        let PowerScope::Battery(_) = self.scope() else { return None };
         let status = machine.read(&format!("/sys/class/power_supply/{}/status", self.name)).ok()?.trim().to_lowercase();
         (status != "discharging").then_some(status)
     }
 
     /// ACPI's meter sits at the supply of the whole machine; batteries show themselves here, too.
-    fn scope(&self) -> Scope {
+    fn scope(&self) -> PowerScope {
         match self.name.as_str() {
-            "power_meter" => Scope::Machine,
-            battery if battery.starts_with("BAT") => Scope::Battery(battery.to_owned()),
-            _ => Scope::Unknown,
+            "power_meter" => PowerScope::Machine,
+            battery if battery.starts_with("BAT") => PowerScope::Battery(battery.to_owned()),
+            _ => PowerScope::Unknown,
         }
     }
 

@@ -1,7 +1,7 @@
 //! `iio`: power channels of converters on a board (INA2xx and their like), under /sys/bus/iio/devices.
 use powerband_machine::Look;
 
-use crate::{About, Absent, Kind, Meter, MeterInstance, Scale, Window};
+use crate::{Absent, FileScale, Kind, Meter, MeterAbout, MeterInstance, Window};
 
 /// Power channels of industrial I/O devices.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub struct Iio;
 
 const FOLDER: &str = "/sys/bus/iio/devices";
 
-const ABOUT: About = About {
+const ABOUT: MeterAbout = MeterAbout {
     name: "iio",
     summary: "power channels of converters on the board (INA2xx and their like)",
     unit: "mW, or a raw number with its scale",
@@ -26,7 +26,7 @@ const ASSUMED_NS: u64 = 1_000_000_000;
 const UW: u64 = 1_000;
 
 impl Meter for Iio {
-    fn about(&self) -> &'static About {
+    fn about(&self) -> &'static MeterAbout {
         &ABOUT
     }
 
@@ -65,10 +65,10 @@ fn channels(machine: &mut dyn Look, device: &str) -> Vec<MeterInstance> {
         let scale = if raw {
             let told = text(&format!("{channel}_scale")).or_else(|| text("in_power_scale"));
             // A raw number of unknown scale is not watts.
-            let Some(scale) = told.and_then(|told| Scale::decimal(&told, UW)) else { continue };
+            let Some(scale) = told.and_then(|told| FileScale::decimal(&told, UW)) else { continue };
             scale
         } else {
-            Scale { times: UW, per: 1 }
+            FileScale { times: UW, per: 1 }
         };
         let label = text(&format!("{channel}_label")).or_else(|| text("label"));
         if label.is_none() {

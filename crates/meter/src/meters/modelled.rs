@@ -1,7 +1,7 @@
 //! `modelled`: the energy a simulated machine computes for itself.
 use powerband_machine::Look;
 
-use crate::{About, Absent, Kind, Meter, MeterInstance};
+use crate::{Absent, Kind, Meter, MeterAbout, MeterInstance};
 
 /// The energy counter of simulated machines.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub struct Modelled;
 
 const FOLDER: &str = "/sys/kernel/powerband";
 
-const ABOUT: About = About {
+const ABOUT: MeterAbout = MeterAbout {
     name: "modelled",
     summary: "energy as a simulated machine computes it",
     unit: "uJ",
@@ -20,7 +20,7 @@ const ABOUT: About = About {
 };
 
 impl Meter for Modelled {
-    fn about(&self) -> &'static About {
+    fn about(&self) -> &'static MeterAbout {
         &ABOUT
     }
 

@@ -1,9 +1,9 @@
 //! `perf`: energy counters of the kernel's perf, in its device `power` (RAPL of Intel and AMD).
 use powerband_machine::{Errno, Look, PerfPlace};
-use powerband_record::CpuList;
+use powerband_record::{CpuList, InOrder};
 
 use super::powercap::{PSYS_NOTE, UPDATES_NS, rank};
-use crate::{About, Absent, Kind, Meter, MeterInstance, Scale, Scope};
+use crate::{Absent, FileScale, Kind, Meter, MeterAbout, MeterInstance, PowerScope};
 
 /// Energy counters of perf.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ const DEVICE: &str = "power";
 const FOLDER: &str = "/sys/bus/event_source/devices/power";
 const CPU: &str = "/sys/devices/system/cpu";
 
-const ABOUT: About = About {
+const ABOUT: MeterAbout = MeterAbout {
     name: "perf",
     summary: "the energy that powercap shows, as the kernel's perf counts it, for who may not read powercap",
     unit: "J, times the event's scale",
@@ -27,7 +27,7 @@ const ABOUT: About = About {
 const UJ: u64 = 1_000_000;
 
 impl Meter for Perf {
-    fn about(&self) -> &'static About {
+    fn about(&self) -> &'static MeterAbout {
         &ABOUT
     }
 
@@ -50,7 +50,7 @@ impl Meter for Perf {
         for event in &events {
             found.extend(counters(machine, event, &packages));
         }
-        found.sort_by_key(|meter| rank(&meter.scope));
+        found.order_by_key(|meter| rank(&meter.scope));
         let Some(first) = found.first() else {
             return Err(absent(format!("no event of {FOLDER} has a unit and a scale, or there is no cpumask")));
         };
@@ -94,17 +94,17 @@ fn packages(machine: &mut dyn Look) -> Vec<(u32, String)> {
 
 /// An event as a meter of each package, or of the platform.
 fn counters(machine: &mut dyn Look, event: &str, packages: &[(u32, String)]) -> Vec<MeterInstance> {
-    let scope: fn(String) -> Scope = match event {
-        "energy-pkg" => Scope::Package,
-        "energy-cores" => Scope::Cores,
-        "energy-gpu" => Scope::Uncore,
-        "energy-ram" => Scope::Memory,
-        "energy-psys" => |_| Scope::Platform,
+    let scope: fn(String) -> PowerScope = match event {
+        "energy-pkg" => PowerScope::Package,
+        "energy-cores" => PowerScope::Cores,
+        "energy-gpu" => PowerScope::Uncore,
+        "energy-ram" => PowerScope::Memory,
+        "energy-psys" => |_| PowerScope::Platform,
         _ => return Vec::new(),
     };
     let mut text = |what: &str| machine.read(&format!("{FOLDER}/events/{event}.{what}")).unwrap_or_default();
     let Some(scale) =
-        Some(text("scale")).filter(|_| text("unit").trim() == "Joules").and_then(|it| Scale::fraction(&it, UJ))
+        Some(text("scale")).filter(|_| text("unit").trim() == "Joules").and_then(|it| FileScale::fraction(&it, UJ))
     else {
         return Vec::new();
     };
@@ -112,7 +112,7 @@ fn counters(machine: &mut dyn Look, event: &str, packages: &[(u32, String)]) -> 
     let counter = |(cpu, package): &(u32, String)| {
         let scope = scope(package.clone());
         let source = PerfPlace { device: DEVICE, event, cpu: *cpu }.to_string();
-        let notes = if scope == Scope::Platform { vec![PSYS_NOTE.to_owned()] } else { Vec::new() };
+        let notes = if scope == PowerScope::Platform { vec![PSYS_NOTE.to_owned()] } else { Vec::new() };
         let meter = MeterInstance::new(ABOUT.name, boundary(&scope), source, Kind::Counter { wrap: None });
         MeterInstance { scale, scope, notes, updates_ns: Some(UPDATES_NS), ..meter }
     };
@@ -120,13 +120,13 @@ fn counters(machine: &mut dyn Look, event: &str, packages: &[(u32, String)]) -> 
 }
 
 /// As powercap names it.
-fn boundary(scope: &Scope) -> String {
+fn boundary(scope: &PowerScope) -> String {
     match scope {
-        Scope::Package(package) => format!("package-{package}"),
-        Scope::Cores(package) => format!("core of package-{package}"),
-        Scope::Uncore(package) => format!("uncore of package-{package}"),
-        Scope::Memory(package) => format!("dram of package-{package}"),
-        Scope::Platform => "psys".into(),
-        Scope::Machine | Scope::Battery(_) | Scope::Unknown => String::new(),
+        PowerScope::Package(package) => format!("package-{package}"),
+        PowerScope::Cores(package) => format!("core of package-{package}"),
+        PowerScope::Uncore(package) => format!("uncore of package-{package}"),
+        PowerScope::Memory(package) => format!("dram of package-{package}"),
+        PowerScope::Platform => "psys".into(),
+        PowerScope::Machine | PowerScope::Battery(_) | PowerScope::Unknown => String::new(),
     }
 }

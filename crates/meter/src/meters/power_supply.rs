@@ -1,7 +1,7 @@
 //! `power_supply`: what batteries and supplies give, under /sys/class/power_supply.
 use powerband_machine::Look;
 
-use crate::{About, Absent, Kind, Meter, MeterInstance, Scale, Scope, Window};
+use crate::{Absent, FileScale, Kind, Meter, MeterAbout, MeterInstance, PowerScope, Window};
 
 /// Batteries and supplies that show their power.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub struct PowerSupply;
 
 const FOLDER: &str = "/sys/class/power_supply";
 
-const ABOUT: About = About {
+const ABOUT: MeterAbout = MeterAbout {
     name: "power_supply",
     summary: "what a battery or a supply gives",
     unit: "uW, or uA times uV",
@@ -23,10 +23,10 @@ const ABOUT: About = About {
 const ASSUMED_NS: u64 = 1_000_000_000;
 
 /// Microamperes times microvolts are a millionth of microwatts.
-const UA_UV: Scale = Scale { times: 1, per: 1_000_000 };
+const UA_UV: FileScale = FileScale { times: 1, per: 1_000_000 };
 
 impl Meter for PowerSupply {
-    fn about(&self) -> &'static About {
+    fn about(&self) -> &'static MeterAbout {
         &ABOUT
     }
 
@@ -66,7 +66,7 @@ fn meter(machine: &mut dyn Look, name: &str) -> Result<MeterInstance, String> {
     }
     let file = |file: &str| format!("{FOLDER}/{name}/{file}");
     let (source, times, scale) = if text("power_now").is_some() {
-        (file("power_now"), None, Scale { times: 1, per: 1 })
+        (file("power_now"), None, FileScale { times: 1, per: 1 })
     } else if text("current_now").is_some() && text("voltage_now").is_some() {
         (file("current_now"), Some(file("voltage_now")), UA_UV)
     } else {
@@ -75,9 +75,9 @@ fn meter(machine: &mut dyn Look, name: &str) -> Result<MeterInstance, String> {
     let mut notes = vec!["it does not report how often it measures; once per second is assumed".to_owned()];
     let scope = if battery {
         notes.push("batteries answer late and smoothed; leave out the first half minute after unplugging".into());
-        Scope::Battery(name.to_owned())
+        PowerScope::Battery(name.to_owned())
     } else {
-        Scope::Unknown
+        PowerScope::Unknown
     };
     let kind = Kind::Gauge { interval_ns: ASSUMED_NS, window: Window::Instant };
     let meter = MeterInstance::new(ABOUT.name, name.to_owned(), source, kind);

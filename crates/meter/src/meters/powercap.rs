@@ -1,7 +1,8 @@
 //! `powercap`: energy counters of the kernel's power zones under /sys/class/powercap (RAPL of Intel and AMD).
 use powerband_machine::{Errno, Look};
 
-use crate::{About, Absent, Kind, Meter, MeterInstance, Scope, Wrap};
+use crate::{Absent, Kind, Meter, MeterAbout, MeterInstance, PowerScope, Wrap};
+use powerband_record::InOrder;
 
 /// Energy counters of power zones.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +10,7 @@ pub struct Powercap;
 
 const FOLDER: &str = "/sys/class/powercap";
 
-const ABOUT: About = About {
+const ABOUT: MeterAbout = MeterAbout {
     name: "powercap",
     summary: "energy of processor packages, their cores, graphics and memory, as the processor counts it",
     unit: "uJ",
@@ -32,7 +33,7 @@ const TIMES: u64 = 4;
 pub(crate) const UPDATES_NS: u64 = 1_000_000;
 
 impl Meter for Powercap {
-    fn about(&self) -> &'static About {
+    fn about(&self) -> &'static MeterAbout {
         &ABOUT
     }
 
@@ -46,7 +47,7 @@ impl Meter for Powercap {
             return Err(absent(format!("no zone under {FOLDER} counts energy; {driver}")));
         }
         // The registers' driver before that of the mapped ones, which shows the same again.
-        found.sort_by_key(|meter| (rank(&meter.scope), meter.source.contains("-mmio:")));
+        found.order_by_key(|meter| (rank(&meter.scope), meter.source.contains("-mmio:")));
         Ok(found)
     }
 }
@@ -55,13 +56,13 @@ impl Meter for Powercap {
 pub(super) const PSYS_NOTE: &str = "what psys covers is the board maker's choice, and some boards have it wired wrong";
 
 /// Packages first: psys is not wired on every board, and the rest is a part of them.
-pub(super) fn rank(scope: &Scope) -> u8 {
+pub(super) fn rank(scope: &PowerScope) -> u8 {
     match scope {
-        Scope::Package(_) => 0,
-        Scope::Platform => 1,
-        Scope::Memory(_) => 2,
-        Scope::Cores(_) => 3,
-        Scope::Uncore(_) => 4,
+        PowerScope::Package(_) => 0,
+        PowerScope::Platform => 1,
+        PowerScope::Memory(_) => 2,
+        PowerScope::Cores(_) => 3,
+        PowerScope::Uncore(_) => 4,
         _ => 5,
     }
 }
@@ -84,7 +85,7 @@ fn zone(machine: &mut dyn Look, zone: &str) -> Option<MeterInstance> {
         notes.push("the zone does not report where its counter wraps; a counter that goes back is refused".into());
     }
     let scope = scope(&name, parent.as_deref());
-    if scope == Scope::Platform {
+    if scope == PowerScope::Platform {
         notes.push(PSYS_NOTE.into());
     }
     let boundary = match &parent {
@@ -95,17 +96,17 @@ fn zone(machine: &mut dyn Look, zone: &str) -> Option<MeterInstance> {
     Some(MeterInstance { scope, at_most_w: Some(at_most_w), updates_ns: Some(UPDATES_NS), notes, ..meter })
 }
 
-fn scope(name: &str, parent: Option<&str>) -> Scope {
+fn scope(name: &str, parent: Option<&str>) -> PowerScope {
     let number = |name: &str| name.strip_prefix("package-").map(str::to_owned);
     if let Some(package) = number(name) {
-        return Scope::Package(package);
+        return PowerScope::Package(package);
     }
     match (name, parent.and_then(number)) {
-        ("psys", _) => Scope::Platform,
-        ("core", Some(package)) => Scope::Cores(package),
-        ("uncore", Some(package)) => Scope::Uncore(package),
-        ("dram", Some(package)) => Scope::Memory(package),
-        _ => Scope::Unknown,
+        ("psys", _) => PowerScope::Platform,
+        ("core", Some(package)) => PowerScope::Cores(package),
+        ("uncore", Some(package)) => PowerScope::Uncore(package),
+        ("dram", Some(package)) => PowerScope::Memory(package),
+        _ => PowerScope::Unknown,
     }
 }
 

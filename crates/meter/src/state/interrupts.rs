@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Errno, Handle, Look};
+use powerband_record::IntoOrdered as _;
 
 use super::{Text, rate};
 
@@ -51,7 +52,7 @@ pub(super) fn sums(texts: &[Text]) -> BTreeMap<u32, u64> {
             sums.iter_mut().zip(&counts).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
         }
     }
-    cpus.into_iter().zip(sums).collect()
+    cpus.into_iter().zip(sums).into_map()
 }
 
 /// The sum over all CPUs of the lines that `ours` tells by their label and the words behind the counts; `None` where there is

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Errno, Handle, Look};
+use powerband_record::IntoOrdered as _;
 
 use super::{Text, share};
 
@@ -48,7 +49,7 @@ impl Utilisation {
 
 /// The CPUs that are online, from the text of `/proc/stat`.
 pub(super) fn times(texts: &[Text]) -> BTreeMap<u32, CpuTime> {
-    texts.first().and_then(|text| text.as_ref().ok()).iter().flat_map(|text| text.lines()).filter_map(line).collect()
+    texts.first().and_then(|text| text.as_ref().ok()).iter().flat_map(|text| text.lines()).filter_map(line).into_map()
 }
 
 /// `cpu3 1 2 3 …`; old kernels have fewer columns.

@@ -1,6 +1,6 @@
 //! The course of clocks and of how busy CPUs are: what is kept, of whom, and what no machine is asked for.
 use powerband_machine::{Sample, Sampling};
-use powerband_meter::Courses;
+use powerband_meter::OpenCourses;
 use powerband_record::{CpuList, MeterQuantity, Recorded, Recording, Side, Timeline};
 
 use crate::fake::Fake;
@@ -43,7 +43,7 @@ fn told(timelines: &[Timeline], of: &str) -> Vec<(u64, u64)> {
 #[test]
 fn clocks_by_policy_and_use_by_cpu_are_kept_at_their_times() {
     let mut machine = machine();
-    let courses = Courses::open(&mut machine, &asked("clock,utilisation"), None).unwrap();
+    let courses = OpenCourses::open(&mut machine, &asked("clock,utilisation"), None).unwrap();
     let watches = courses.watches();
     let [watch @ Sampling { period_ns: Some(100_000_000), .. }] = &watches[..] else {
         panic!("both are read at once, ten times a second: {watches:?}")
@@ -76,7 +76,7 @@ fn clocks_by_policy_and_use_by_cpu_are_kept_at_their_times() {
 fn some_cpus_alone_are_kept_at_a_period_of_their_own() {
     let mut machine = machine();
     let turned: CpuList = "1".parse().unwrap();
-    let courses = Courses::open(&mut machine, &asked("clock@2:1s,utilisation"), Some(&turned)).unwrap();
+    let courses = OpenCourses::open(&mut machine, &asked("clock@2:1s,utilisation"), Some(&turned)).unwrap();
     let watches = courses.watches();
     let periods: Vec<_> = watches.iter().map(|watch| (watch.period_ns, watch.handles.len())).collect();
     assert_eq!(periods, [(Some(S / 10), 1), (Some(S), 1)]);
@@ -103,12 +103,12 @@ fn no_cpu_is_interrupted_to_tell_its_clock() {
         let mut machine = machine();
         machine.put("/proc/sys/kernel/osrelease", release);
         machine.put("/proc/cpuinfo", flags);
-        let opened = Courses::open(&mut machine, &asked("utilisation,clock"), None);
+        let opened = OpenCourses::open(&mut machine, &asked("utilisation,clock"), None);
         assert_eq!(opened.is_err(), refused, "{release} {flags}");
         let Err((Recorded::Clock, why)) = opened else { continue };
         assert!(why.contains("interrupts") && why.contains("clock_mhz"), "{why}");
         assert_eq!(machine.still_open(), 0);
     }
-    let none = Courses::open(&mut Fake::default(), &asked("clock"), None).unwrap_err();
+    let none = OpenCourses::open(&mut Fake::default(), &asked("clock"), None).unwrap_err();
     assert!(none.1.contains("no cpufreq"), "{}", none.1);
 }

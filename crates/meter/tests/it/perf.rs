@@ -1,4 +1,4 @@
-//! Counters of the kernel's perf: energy beside powercap's zones, and the clock that CPUs count themselves.
+//! Counters of the kernel's perf: energy next to powercap's zones, and the clock that CPUs count themselves.
 use powerband_machine::{Errno, Handle, Look, Sample};
 use powerband_meter::state::{AskedFigure, Powers};
 use powerband_meter::*;

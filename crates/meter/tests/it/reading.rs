@@ -45,7 +45,7 @@ fn a_counter_gives_energy_and_power() {
         &[Some(5_000_000), None, Some(9_000_000), Some(65_000_000), Some(85_000_000)],
     );
     assert_eq!(values(&readings), [("power_w", 20.0), ("energy_j", 80.0)]);
-    assert_eq!(readings[0].measured, Measured::Value { value: 20.0, samples: 2, left_out: 0 });
+    assert_eq!(readings[0].measured, MeterValue::Value { value: 20.0, samples: 2, left_out: 0 });
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_gauge_is_weighed_by_time() {
     watts[15] = None;
     let readings = run(kind, &watts);
     assert_eq!(values(&readings), [("power_w", 75.0), ("energy_j", 1500.0)], "one hole is borne");
-    assert_eq!(readings[0].measured, Measured::Value { value: 75.0, samples: 20, left_out: 0 });
+    assert_eq!(readings[0].measured, MeterValue::Value { value: 75.0, samples: 20, left_out: 0 });
     watts[12] = None;
     watts[13] = None;
     assert_eq!(
@@ -153,7 +153,7 @@ fn spikes_are_left_out_and_counted_and_a_meter_that_dies_is_refused() {
     assert_eq!(run(kind, &watts)[0].refusal(), Some(why));
     let wrap = Wrap { at_uj: 99_999_999, at_most_w: 20 };
     let kind = Kind::Counter { wrap: Some(wrap) };
-    let package = MeterInstance { scope: Scope::Package("0".into()), ..instance(kind) };
+    let package = MeterInstance { scope: PowerScope::Package("0".into()), ..instance(kind) };
     let read = |joules: &[u64]| -> Reading {
         let mut machine = Fake::default();
         machine.put(FILE, "0");

@@ -14,7 +14,7 @@ fn zone(machine: &mut Fake, zone: &str, name: &str, energy_uj: u64) {
     }
 }
 
-/// Two packages with all that can lie in them, psys beside them, and package 0 again through the other driver.
+/// Two packages with all that can lie in them, psys next to them, and package 0 again through the other driver.
 fn server() -> Fake {
     let mut machine = Fake::default();
     machine.put("/sys/class/powercap/intel-rapl/enabled", "1");
@@ -27,7 +27,7 @@ fn server() -> Fake {
     machine
 }
 
-fn found(machine: &mut Fake) -> (Vec<(String, Scope)>, Vec<String>) {
+fn found(machine: &mut Fake) -> (Vec<(String, PowerScope)>, Vec<String>) {
     let inventory = find_all(machine);
     let meters = inventory.meters.into_iter().map(|it| (it.boundary, it.scope)).collect();
     (meters, inventory.absent.into_iter().filter(|it| it.meter == "powercap").map(|it| it.why).collect())
@@ -36,16 +36,16 @@ fn found(machine: &mut Fake) -> (Vec<(String, Scope)>, Vec<String>) {
 #[test]
 fn zones_go_by_their_names_and_twins_are_left_out() {
     let (meters, absent) = found(&mut server());
-    let of = |name: &str, scope: Scope| (name.to_owned(), scope);
+    let of = |name: &str, scope: PowerScope| (name.to_owned(), scope);
     assert_eq!(
         meters,
         [
-            of("package-0 + package-1", Scope::Unknown),
-            of("package-0", Scope::Package("0".into())),
-            of("package-1", Scope::Package("1".into())),
-            of("psys", Scope::Platform),
-            of("dram of package-0", Scope::Memory("0".into())),
-            of("core of package-0", Scope::Cores("0".into())),
+            of("package-0 + package-1", PowerScope::Unknown),
+            of("package-0", PowerScope::Package("0".into())),
+            of("package-1", PowerScope::Package("1".into())),
+            of("psys", PowerScope::Platform),
+            of("dram of package-0", PowerScope::Memory("0".into())),
+            of("core of package-0", PowerScope::Cores("0".into())),
         ]
     );
     let [why] = absent.as_slice() else { panic!("{absent:?}") };
@@ -80,7 +80,7 @@ fn one_counter_under_two_names_is_taken_once() {
     zone(&mut machine, "intel-rapl:0", "package-0-die-0", 77_000_000);
     zone(&mut machine, "intel-rapl:1", "package-0-die-1", 77_000_000);
     let (meters, absent) = found(&mut machine);
-    assert_eq!(meters, [("package-0-die-0".to_owned(), Scope::Package("0-die-0".into()))], "and no sum of one");
+    assert_eq!(meters, [("package-0-die-0".to_owned(), PowerScope::Package("0-die-0".into()))], "and no sum of one");
     assert!(absent[0].contains("package-0-die-1") && absent[0].contains("shows the same counter as"), "{absent:?}");
     zone(&mut machine, "intel-rapl:1", "package-0-die-1", 78_000_000);
     assert_eq!(found(&mut machine).0[0].0, "package-0-die-0 + package-0-die-1");

@@ -1,12 +1,12 @@
 //! Whether what is kept is in force, and who set it to something else.
-use powerband_knob::{Selection, Value, resolve_here};
+use powerband_knob::{Selection, Site, Value, resolve_here};
 use powerband_machine::{Look, OpenEntry};
 use powerband_record::KnobRef;
 use serde::Serialize;
 
-use super::manifest::{KeptSetting, Manifest, crc32};
-use crate::finding::{Phase, Standing};
-use crate::{Finding, why};
+use super::manifest::{KeptSetting, Manifest, Set, crc32};
+use crate::finding::{BootPhase, BootStanding};
+use crate::{BootFinding, why};
 
 /// A kept knob at a site, compared with what reads there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -34,8 +34,33 @@ pub fn check(machine: &mut dyn Look, open: &[OpenEntry], manifest: &Manifest) ->
             Err(errno) => changed.push(format!("{} cannot be read: {errno}", file.path)),
         }
     }
-    let checked = manifest.settings.iter().map(|setting| one(machine, open, setting)).collect();
+    let mut checked: Vec<Checked> = manifest.settings.iter().map(|setting| one(machine, open, setting)).collect();
+    for of_knob in manifest.settings.chunk_by(|one, next| one.knob == next.knob) {
+        checked.extend(come_since(machine, of_knob));
+    }
     (checked, changed)
+}
+
+/// Sites that came after a knob was kept everywhere and read something else: a CPU that was offline then. A network device may
+/// come and go each day, and is none of those.
+fn come_since(machine: &mut dyn Look, of_knob: &[KeptSetting]) -> Vec<Checked> {
+    let Some(kept) = of_knob.first().filter(|kept| kept.everywhere && matches!(kept.set, Set::Write { .. })) else {
+        return Vec::new();
+    };
+    let Ok(named) = resolve_here(&kept.knob, &[], machine) else { return Vec::new() };
+    let Ok(sites) = named.knob.sites(&named.name, machine, &Selection::everywhere()) else { return Vec::new() };
+    let is_new = |site: &&Site| of_knob.iter().all(|kept| kept.site != site.name);
+    let mut found = Vec::new();
+    for site in sites.sites.iter().filter(is_new) {
+        let reads = site.path.as_ref().and_then(|path| machine.read(path).ok()).map(|text| text.trim().to_owned());
+        let Some(reads) = reads else { continue };
+        if !named.knob.same(&Value::Text(kept.value.clone()), &reads) {
+            let again = format!("it was not there when this was kept: `powerband keep {}={}`", kept.knob, kept.value);
+            let setting = KeptSetting { site: site.name.clone(), ..kept.clone() };
+            found.push(Checked { setting, in_force: false, reads: Some(reads), culprit: Some(again) });
+        }
+    }
+    found
 }
 
 fn one(machine: &mut dyn Look, open: &[OpenEntry], setting: &KeptSetting) -> Checked {
@@ -56,42 +81,65 @@ fn one(machine: &mut dyn Look, open: &[OpenEntry], setting: &KeptSetting) -> Che
 /// Who sets it to what reads there, as a clause.
 fn culprit(machine: &mut dyn Look, open: &[OpenEntry], setting: &KeptSetting, reads: bool) -> String {
     if !reads {
-        return format!("there is no {} at {} now", setting.knob, setting.site);
+        let at = if setting.site == "-" { String::new() } else { format!(" at {}", setting.site) };
+        return format!("there is no {}{at} now", setting.knob);
     }
-    let Ok(knob) = KnobRef::parse(&setting.knob) else { return "it cannot be looked up".to_owned() };
-    let at = Selection::everywhere().at(Some(&setting.site));
-    let Ok(found) = why(machine, open, &knob, &at) else { return "who set it cannot be told".to_owned() };
-    let told = |finding: &Finding| {
-        let line = if finding.text.is_empty() { String::new() } else { format!(": {}", finding.text) };
-        format!("{} ({}{line})", finding.who, finding.place())
-    };
+    match setter(machine, open, &setting.knob, &setting.site) {
+        None => "who set it cannot be told".to_owned(),
+        Some(Setter::Default) => format!(
+            "that is the kernel's own default: {} has not set it here, or something else did by hand",
+            setting.by
+        ),
+        Some(Setter::File(finding)) => format!("set by {}", with_its_line(&finding)),
+        Some(Setter::Perhaps(finding)) => format!("perhaps set by {}", with_its_line(&finding)),
+        Some(Setter::Unknown(sentence)) => sentence,
+    }
+}
+
+/// The service and the line of its file that set what a knob reads at a site now, where `why` is sure of both.
+pub fn set_by(machine: &mut dyn Look, open: &[OpenEntry], knob: &str, site: &str) -> Option<String> {
+    match setter(machine, open, knob, site)? {
+        Setter::File(finding) => Some(with_its_line(&finding)),
+        _ => None,
+    }
+}
+
+/// Who sets what reads at a site.
+enum Setter {
+    /// The kernel or its driver.
+    Default,
+    File(BootFinding),
+    Perhaps(BootFinding),
+    /// What `why` says instead.
+    Unknown(String),
+}
+
+fn with_its_line(finding: &BootFinding) -> String {
+    let line = if finding.text.is_empty() { String::new() } else { format!(": {}", finding.text) };
+    format!("{} ({}{line})", finding.who, finding.place())
+}
+
+/// `None` where the knob cannot be looked up.
+fn setter(machine: &mut dyn Look, open: &[OpenEntry], knob: &str, site: &str) -> Option<Setter> {
+    let at = Selection::everywhere().at(Some(site));
+    let found = why(machine, open, &KnobRef::parse(knob).ok()?, &at).ok()?;
     // What was overridden when it was looked up may have come last all the same.
-    let named = resolve_here(&setting.knob, &[], machine).ok();
+    let named = resolve_here(knob, &[], machine).ok();
     let reads = found.readings.first().and_then(|reading| reading.value.clone());
     let same = |value: &String| {
         let (named, reads) = (named.as_ref(), reads.as_ref());
         named.zip(reads).is_some_and(|(named, reads)| named.knob.same(&Value::Text(value.clone()), reads))
     };
-    let sets = |it: &&Finding| it.counts() && it.sites.contains(&setting.site) && it.values.iter().any(same);
-    let late = |it: &&Finding| it.explains || it.phase >= Phase::Services && sets(it);
-    let explains = found.findings.iter().rev().find(late);
-    let is_default = explains.is_none() && found.findings.iter().any(|it| it.phase <= Phase::Driver && sets(&it));
-    if is_default {
-        return format!(
-            "that is the kernel's own default: {} has not set it here, or something else did by hand",
-            setting.by
-        );
+    let here = |it: &&BootFinding| it.sites.iter().any(|name| name == site);
+    let sets = |it: &&BootFinding| it.counts() && here(it) && it.values.iter().any(same);
+    let late = |it: &&BootFinding| it.explains || it.phase >= BootPhase::Services && sets(it);
+    if let Some(finding) = found.findings.iter().rev().find(late) {
+        return Some(Setter::File(finding.clone()));
     }
-    let may = || {
-        found
-            .findings
-            .iter()
-            .rev()
-            .find(|it| matches!(it.standing, Standing::Unsure { .. }) && it.sites.contains(&setting.site))
-    };
-    match (explains, may()) {
-        (Some(finding), _) => format!("set by {}", told(finding)),
-        (None, Some(finding)) => format!("perhaps set by {}", told(finding)),
-        (None, None) => found.sentence,
+    if found.findings.iter().any(|it| it.phase <= BootPhase::Driver && sets(&it)) {
+        return Some(Setter::Default);
     }
+    let perhaps = |it: &&BootFinding| matches!(it.standing, BootStanding::Unsure { .. }) && here(it);
+    let perhaps = found.findings.iter().rev().find(perhaps).cloned();
+    Some(perhaps.map_or(Setter::Unknown(found.sentence), Setter::Perhaps))
 }

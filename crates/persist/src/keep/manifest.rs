@@ -48,6 +48,9 @@ pub struct KeptSetting {
     pub site: String,
     /// The value, as it is typed.
     pub value: String,
+    /// Whether it is for every site, neither one nor CPUs having been named.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub everywhere: bool,
     /// Who sets it at boot: `TuneD`, `TLP and cpufrequtils`, …
     pub by: String,
     /// Number of the experiment that it is the result of.

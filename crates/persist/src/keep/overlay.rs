@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Entry, Errno, Handle, Identity, Look};
+use powerband_record::IntoOrdered as _;
 
 /// Files by path, over those of a machine; `None` for one that is not there.
 pub(super) type Files = BTreeMap<String, Option<String>>;
@@ -47,7 +48,7 @@ impl Look for Overlay<'_> {
         let inside = format!("{}/", folder.trim_end_matches('/'));
         let mut entries: BTreeMap<String, Entry> = found
             .as_ref()
-            .map_or_else(|_| BTreeMap::new(), |found| found.iter().map(|it| (it.name.clone(), it.clone())).collect());
+            .map_or_else(|_| BTreeMap::new(), |found| found.iter().map(|it| (it.name.clone(), it.clone())).into_map());
         let mut more = false;
         for (path, text) in &self.files {
             let Some(rest) = path.strip_prefix(&inside) else { continue };

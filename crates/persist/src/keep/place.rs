@@ -12,7 +12,7 @@ mod tuned;
 mod udev;
 mod unit;
 
-use powerband_knob::{Planned, Selection, resolve_here};
+use powerband_knob::{PlannedKnob, Selection, resolve_here};
 use powerband_machine::{Action, Look};
 
 pub(super) use checks::checking;
@@ -75,6 +75,8 @@ pub(super) struct Want {
     pub(super) site: String,
     /// As it is typed.
     pub(super) value: String,
+    /// Whether every site is to have it.
+    pub(super) everywhere: bool,
     /// Number of the experiment that it is the result of.
     pub(super) experiment: Option<i64>,
     /// What sets it.
@@ -82,7 +84,7 @@ pub(super) struct Want {
 }
 
 impl Want {
-    pub(super) fn of(planned: &Planned, origin: &Origin) -> Result<Want, KeepError> {
+    pub(super) fn of(planned: &PlannedKnob, origin: &Origin) -> Result<Want, KeepError> {
         let unfit = |why: &str| KeepError::Unfit { knob: planned.named.name.clone(), why: why.to_owned() };
         if let Some(why) = planned.named.knob.only_held() {
             return Err(unfit(why));
@@ -96,18 +98,19 @@ impl Want {
             _ => return Err(unfit("it is set by a program, and powerband cannot know what that needs at boot")),
         };
         let (knob, site) = (planned.named.name.clone(), planned.site.name.clone());
-        Ok(Want { knob, site, value: planned.asked.typed(), experiment: origin.experiment, set })
+        let (value, experiment) = (planned.asked.typed(), origin.experiment);
+        Ok(Want { knob, site, value, everywhere: planned.everywhere, experiment, set })
     }
 
     /// One that is kept already.
     pub(super) fn kept(setting: &KeptSetting) -> Want {
-        let KeptSetting { knob, site, value, experiment, set, .. } = setting.clone();
-        Want { knob, site, value, experiment, set }
+        let KeptSetting { knob, site, value, everywhere, experiment, set, .. } = setting.clone();
+        Want { knob, site, value, everywhere, experiment, set }
     }
 
     pub(super) fn setting(&self, by: &str) -> KeptSetting {
-        let Want { knob, site, value, experiment, set } = self.clone();
-        KeptSetting { knob, site, value, by: by.to_owned(), experiment, set }
+        let Want { knob, site, value, everywhere, experiment, set } = self.clone();
+        KeptSetting { knob, site, value, everywhere, by: by.to_owned(), experiment, set }
     }
 
     /// The file that is written, where one is.
@@ -135,6 +138,35 @@ impl Want {
     }
 }
 
+/// As many commands are printed for a script; more are one of powerband's.
+const MAX_COMMANDS: usize = 4;
+
+/// Why no place keeps these, which are one knob, and what sets them, for a script of one's own.
+pub(super) fn by_hand(machine: &mut Overlay<'_>, wants: &[Want]) -> (&'static str, String) {
+    let commands: Option<Vec<String>> = wants.iter().map(Want::command).collect();
+    let why = match (has_systemd(machine), &commands) {
+        (false, _) => "this machine has neither systemd nor a service that sets it at boot",
+        (true, None) => "powerband writes no file or value with such characters into what is run at boot",
+        (true, Some(_)) => "nothing that is read at boot here can set it",
+    };
+    let command = commands.filter(|all| all.len() <= MAX_COMMANDS).map(|all| all.join("; "));
+    let command = command.unwrap_or_else(|| {
+        let same = wants.iter().all(|want| want.value == wants[0].value);
+        let wants = if same { &wants[..1] } else { wants };
+        let at = |want: &Want| if same { String::new() } else { format!("@{}", want.site) };
+        let each: String =
+            wants.iter().map(|it| format!(" {}", quoted(&format!("{}{}={}", it.knob, at(it), it.value)))).collect();
+        format!("powerband set{each}")
+    });
+    (why, command)
+}
+
+/// As a shell takes it as one word.
+fn quoted(word: &str) -> String {
+    let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+%".contains(c));
+    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
 /// Whether a service is started at boot.
 fn is_on(machine: &mut Overlay<'_>, name: &str) -> bool {
     let services = Services::of(machine);
@@ -156,6 +188,15 @@ fn everywhere<'w>(machine: &mut Overlay<'_>, wants: &[&'w Want]) -> Option<&'w s
     let sites = named.knob.sites(&named.name, machine, &Selection::everywhere()).ok()?.sites;
     let same = wants.iter().all(|want| want.value == first.value) && sites.len() == wants.len();
     same.then_some(first.value.as_str())
+}
+
+/// A knob with one value that was asked for at every site, now or when it was kept, is meant for every site.
+pub(super) fn note_everywhere(all: &mut [Want]) {
+    for of_knob in all.chunk_by_mut(|one, next| one.knob == next.knob) {
+        let same = of_knob.iter().all(|want| want.value == of_knob[0].value);
+        let whole = same && of_knob.iter().any(|want| want.everywhere);
+        of_knob.iter_mut().for_each(|want| want.everywhere = whole);
+    }
 }
 
 /// Each knob of these, with all its wants.

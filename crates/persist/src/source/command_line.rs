@@ -1,5 +1,5 @@
 //! What the boot loader told the kernel, as /proc/cmdline has it.
-use crate::finding::{Finding, Standing};
+use crate::finding::{BootFinding, BootStanding};
 use crate::scene::Scene;
 use crate::shell::sysctl_path;
 
@@ -24,13 +24,13 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         }
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let name = name.replace('-', "_");
-        let finding = Finding::new("the command line", PATH).line(1, word).how(word);
+        let finding = BootFinding::new("the command line", PATH).line(1, word).how(word);
         if name == "cpufreq.default_governor" && scene.target.is_governor() {
             let sites = scene.target.everywhere();
             scene.push(finding.verb("asks for").sets(vec![value.to_owned()], sites));
         } else if DRIVERS.contains(&name.as_str()) && scene.target.is_governor() {
             let why = "it chooses the driver, which decides which governors there are".to_owned();
-            scene.push(finding.standing(Standing::Off { why }));
+            scene.push(finding.standing(BootStanding::Off { why }));
         } else {
             let sites = scene.target.at_path(&file_of(&name));
             if !sites.is_empty() {

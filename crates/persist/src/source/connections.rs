@@ -1,5 +1,5 @@
 //! Connections of NetworkManager that set coalescing.
-use crate::finding::{Finding, Standing};
+use crate::finding::{BootFinding, BootStanding};
 use crate::keys::keys;
 use crate::scene::{Scene, of_service};
 
@@ -19,13 +19,13 @@ pub(super) fn look(scene: &mut Scene<'_>) {
             let device = keys.iter().rfind(|key| key.section == "connection" && key.name == "interface-name");
             let Some(key) = keys.iter().rfind(|key| key.section == "ethtool" && key.name == wanted) else { continue };
             let mut finding =
-                Finding { path: path.clone(), ..of_service("NetworkManager", &service) }.line(key.line, &key.text);
+                BootFinding { path: path.clone(), ..of_service("NetworkManager", &service) }.line(key.line, &key.text);
             let sites = match device {
                 Some(device) => scene.target.at_device(&device.value),
                 None => {
-                    if finding.standing == Standing::Acts {
+                    if finding.standing == BootStanding::Acts {
                         let why = "the connection names no device".to_owned();
-                        finding = finding.standing(Standing::Unsure { why });
+                        finding = finding.standing(BootStanding::Unsure { why });
                     }
                     scene.target.everywhere()
                 }

@@ -1,5 +1,5 @@
 //! cpufrequtils of Debian: a script with defaults of its own, and /etc/default/cpufrequtils over them.
-use crate::finding::Standing;
+use crate::finding::BootStanding;
 use crate::keys::last;
 use crate::scene::{Scene, of_service};
 
@@ -31,7 +31,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     let mut finding = of_service("cpufrequtils", &service).line(key.line, &key.text);
     finding.path = path;
     if last(&own, "ENABLE").or(last(&defaults, "ENABLE")).is_some_and(|enable| enable.value != "true") {
-        finding = finding.standing(Standing::Off { why: format!("{CONFIG} does not say ENABLE=true") });
+        finding = finding.standing(BootStanding::Off { why: format!("{CONFIG} does not say ENABLE=true") });
     }
     let sites = scene.target.everywhere();
     scene.push(finding.sets(vec![key.value.clone()], sites));

@@ -1,5 +1,5 @@
 //! cpupower.service, whose configuration every distribution keeps elsewhere and spells in its own way.
-use crate::finding::Finding;
+use crate::finding::BootFinding;
 use crate::scene::{Scene, of_service};
 
 /// Files with a key for each setting, or with the whole command line in one.
@@ -23,7 +23,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     let pattern = of_service("cpupower", &service);
     for path in CONFIGS {
         for key in scene.keys(path) {
-            let finding = Finding { path: path.to_owned(), ..pattern.clone() }.line(key.line, &key.text);
+            let finding = BootFinding { path: path.to_owned(), ..pattern.clone() }.line(key.line, &key.text);
             if key.name.eq_ignore_ascii_case(name) && !key.value.is_empty() {
                 let sites = scene.target.everywhere();
                 scene.push(finding.sets(vec![key.value], sites));

@@ -1,6 +1,6 @@
 //! cpuspeed of Red Hat Enterprise Linux and CentOS 5 and 6: a script that loads a driver, picks a governor by it, and
 //! runs a daemon of the same name where the governor is userspace.
-use crate::finding::{Finding, Standing};
+use crate::finding::{BootFinding, BootStanding};
 use crate::keys::{Key, last};
 use crate::scene::{Scene, of_service};
 use crate::service::Start;
@@ -50,7 +50,7 @@ fn loads(scene: &mut Scene<'_>, keys: &[Key]) -> Option<String> {
     config.lines().any(|line| line.trim() == "CONFIG_X86_ACPI_CPUFREQ=m").then(|| "acpi-cpufreq".to_owned())
 }
 
-fn governor(scene: &mut Scene<'_>, finding: Finding, keys: &[Key]) {
+fn governor(scene: &mut Scene<'_>, finding: BootFinding, keys: &[Key]) {
     let driver = scene.target.driver.clone();
     let chosen = last(keys, "GOVERNOR").filter(|key| !key.value.is_empty());
     let sites = scene.target.everywhere();
@@ -65,7 +65,7 @@ fn governor(scene: &mut Scene<'_>, finding: Finding, keys: &[Key]) {
     }
     match chosen {
         Some(key) => {
-            let finding = Finding { path: CONFIG.to_owned(), ..finding }.line(key.line, &key.text);
+            let finding = BootFinding { path: CONFIG.to_owned(), ..finding }.line(key.line, &key.text);
             scene.push(finding.sets(vec![key.value.clone()], sites).because("as its configuration says"));
         }
         None => scene.push(finding.sets(vec!["ondemand".to_owned()], sites).because(because)),
@@ -73,10 +73,10 @@ fn governor(scene: &mut Scene<'_>, finding: Finding, keys: &[Key]) {
 }
 
 /// The daemon moves the frequency all the time, while the governor is userspace.
-fn daemon(scene: &mut Scene<'_>, finding: Finding) {
+fn daemon(scene: &mut Scene<'_>, finding: BootFinding) {
     let sites = scene.target.everywhere();
-    let on = finding.standing == Standing::Acts;
+    let on = finding.standing == BootStanding::Acts;
     let finding = finding.sets(Vec::new(), sites);
     let why = "its daemon moves it by the load, while the governor is userspace".to_owned();
-    scene.push(if on { finding.standing(Standing::Unsure { why }) } else { finding });
+    scene.push(if on { finding.standing(BootStanding::Unsure { why }) } else { finding });
 }

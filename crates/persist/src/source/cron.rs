@@ -1,5 +1,5 @@
 //! Jobs of cron that run once the machine has booted: `@reboot`.
-use crate::finding::Finding;
+use crate::finding::BootFinding;
 use crate::scene::Scene;
 
 pub(super) fn look(scene: &mut Scene<'_>) {
@@ -23,7 +23,7 @@ fn jobs(scene: &mut Scene<'_>, path: &str, names_user: bool) {
         let command = command.trim_start();
         let command =
             if names_user { command.split_once(char::is_whitespace).map_or("", |(_, rest)| rest) } else { command };
-        let finding = Finding::new("cron", path).line(number, line).how("@reboot");
+        let finding = BootFinding::new("cron", path).line(number, line).how("@reboot");
         scene.command(&finding, command);
     }
 }

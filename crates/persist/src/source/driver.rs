@@ -1,5 +1,5 @@
 //! What the cpufreq driver makes of the default, and the limit the firmware sets.
-use crate::finding::{Finding, Standing};
+use crate::finding::{BootFinding, BootStanding};
 use crate::scene::Scene;
 
 /// What the firmware says the machine is for (ACPI, preferred profile of power management).
@@ -35,7 +35,7 @@ fn own_default(scene: &mut Scene<'_>) {
     let Some(folder) = scene.target.places.first().and_then(|place| place.site.policy.as_ref()) else { return };
     let path = folder.file("scaling_driver");
     let sites = scene.target.everywhere();
-    let finding = Finding::new(format!("the driver {driver}"), path).line(1, &driver).verb("starts with");
+    let finding = BootFinding::new(format!("the driver {driver}"), path).line(1, &driver).verb("starts with");
     let because = "because it has only performance and powersave, and the kernel's default is neither";
     scene.push(finding.sets(vec![value.to_owned()], sites).because(because));
 }
@@ -49,10 +49,10 @@ fn firmware_limit(scene: &mut Scene<'_>) {
         if let (Some(limit), Some(highest)) = (limit, highest)
             && limit < highest
         {
-            let finding = Finding::new("the firmware", policy.file("bios_limit")).line(1, &limit.to_string());
+            let finding = BootFinding::new("the firmware", policy.file("bios_limit")).line(1, &limit.to_string());
             let why = "the firmware may set and lift it at any time".to_owned();
             let finding = finding.sets(vec![limit.to_string()], vec![place.site.name.clone()]);
-            scene.push(finding.standing(Standing::Unsure { why }));
+            scene.push(finding.standing(BootStanding::Unsure { why }));
         }
     }
 }

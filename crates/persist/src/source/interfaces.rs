@@ -1,5 +1,5 @@
-//! The network as scripts bring it up: ifupdown of Debian, ifcfg files of Red Hat and SUSE, and scripts beside them.
-use crate::finding::Finding;
+//! The network as scripts bring it up: ifupdown of Debian, ifcfg files of Red Hat and SUSE, and scripts next to them.
+use crate::finding::BootFinding;
 use crate::keys::{joined, last};
 use crate::scene::Scene;
 
@@ -36,7 +36,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         for path in scene.files(folder, "") {
             let name = path.rsplit('/').next().unwrap_or_default().to_owned();
             if let Some(text) = scene.text(&path) {
-                scene.script(&Finding::new(name, path).how("when the network comes up"), &text);
+                scene.script(&BootFinding::new(name, path).how("when the network comes up"), &text);
             }
         }
     }
@@ -48,7 +48,7 @@ fn interfaces(scene: &mut Scene<'_>, path: &str) {
     let mut device = String::new();
     for (number, line) in joined(&text) {
         let Some((word, rest)) = line.trim().split_once(char::is_whitespace) else { continue };
-        let finding = Finding::new("ifupdown", path).line(number, &line).how("when the device comes up");
+        let finding = BootFinding::new("ifupdown", path).line(number, &line).how("when the device comes up");
         match word {
             "iface" => rest.split_whitespace().next().unwrap_or_default().clone_into(&mut device),
             "up" | "pre-up" | "post-up" => {
@@ -71,7 +71,7 @@ fn ifcfg(scene: &mut Scene<'_>, path: &str, device: &str) {
     let keys = scene.keys(path);
     let device = last(&keys, "DEVICE").map_or(device, |key| key.value.as_str());
     for key in keys.iter().filter(|key| key.name.starts_with("ETHTOOL_OPT")) {
-        let finding = Finding::new("the network's scripts", path).line(key.line, &key.text);
+        let finding = BootFinding::new("the network's scripts", path).line(key.line, &key.text);
         for options in key.value.split(';').map(str::trim) {
             let options = options.replace("iface", device).replace("${DEVICE}", device).replace("$DEVICE", device);
             scene.script(&finding.clone().how("when the device comes up"), &format!("ethtool {options}"));

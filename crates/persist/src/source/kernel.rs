@@ -1,5 +1,5 @@
 //! The kernel's own default, from its configuration or from the parameter that holds it.
-use crate::finding::{Finding, Standing};
+use crate::finding::{BootFinding, BootStanding};
 use crate::scene::Scene;
 
 /// What the name of the option that chooses begins with.
@@ -19,7 +19,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     for (number, line) in (1..).zip(config.lines()) {
         let Some(option) = line.trim().strip_suffix("=y").filter(|option| option.starts_with(OPTION)) else { continue };
         let governor = option[OPTION.len()..].to_lowercase();
-        let finding = Finding::new("the kernel", path.clone()).line(number, line).how(option);
+        let finding = BootFinding::new("the kernel", path.clone()).line(number, line).how(option);
         scene.push(finding.verb("starts with").sets(vec![governor], sites.clone()));
     }
 }
@@ -42,7 +42,7 @@ fn without(scene: &mut Scene<'_>) {
     let parameter = scene.text(PARAMETER).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty() && !told);
     if let Some(governor) = parameter {
         let sites = scene.target.everywhere();
-        let finding = Finding::new("the kernel", PARAMETER).line(1, &governor).how("its default");
+        let finding = BootFinding::new("the kernel", PARAMETER).line(1, &governor).how("its default");
         return scene.push(finding.verb("starts with").sets(vec![governor], sites));
     }
     let compressed = "/proc/config.gz";
@@ -50,6 +50,6 @@ fn without(scene: &mut Scene<'_>) {
     if there {
         let why =
             format!("it is compressed, and powerband reads text; `zgrep {OPTION} {compressed}` shows the default");
-        scene.push(Finding::new("the kernel", compressed).standing(Standing::Unreadable { why }));
+        scene.push(BootFinding::new("the kernel", compressed).standing(BootStanding::Unreadable { why }));
     }
 }

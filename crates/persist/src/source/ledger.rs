@@ -1,13 +1,13 @@
-//! What powerband itself has turned and not taken back.
+//! What powerband itself has turned and not undone.
 use powerband_machine::{EntryId, Hold};
 
-use crate::finding::Finding;
+use crate::finding::BootFinding;
 use crate::scene::Scene;
 
 pub(super) fn look(scene: &mut Scene<'_>) {
     let boot_id = scene.machine().identity().boot_id.clone();
     // One command turns many sites; it is one finding.
-    let mut steps: Vec<(EntryId, Finding, usize)> = Vec::new();
+    let mut steps: Vec<(EntryId, BootFinding, usize)> = Vec::new();
     for entry in scene.open {
         let turn = &entry.turn;
         // What only keeps a value that a governor would forget was not asked for.
@@ -16,7 +16,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         if entry.is_over(&boot_id) || !asked || turn.knob != scene.target.name() || !site {
             continue;
         }
-        let same = |(step, finding, _): &&mut (EntryId, Finding, usize)| {
+        let same = |(step, finding, _): &&mut (EntryId, BootFinding, usize)| {
             *step == entry.step && finding.values == [turn.asked.clone()]
         };
         if let Some((_, finding, entries)) = steps.iter_mut().find(same) {
@@ -29,7 +29,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
             Hold::Held => "held until its owner ends; `powerband info turned` says by whom",
         };
         let text = format!("entry {}", entry.id.0);
-        let finding = Finding { text, ..Finding::new("powerband", "its ledger") }.how(how);
+        let finding = BootFinding { text, ..BootFinding::new("powerband", "its ledger") }.how(how);
         steps.push((entry.step, finding.sets(vec![turn.asked.clone()], vec![turn.site.clone()]), 1));
     }
     for (_, mut finding, entries) in steps {

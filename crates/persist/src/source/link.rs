@@ -1,7 +1,7 @@
 //! .link files of systemd: what udev sets on a network card when it appears. One file a card, the first that fits.
 use powerband_machine::Look;
 
-use crate::finding::{Finding, Standing};
+use crate::finding::{BootFinding, BootStanding};
 use crate::glob;
 use crate::keys::{Key, keys};
 use crate::scene::{Scene, shelved};
@@ -14,25 +14,25 @@ pub(super) fn look(scene: &mut Scene<'_>) {
             continue;
         }
         let keys = with_drop_ins(scene.machine(), &path);
-        let mut standings: Vec<(String, Standing)> = Vec::new();
+        let mut standings: Vec<(String, BootStanding)> = Vec::new();
         for device in free.clone() {
             match applies(scene.machine(), &path, &keys, &device) {
-                Some(true) => standings.push((device, Standing::Acts)),
+                Some(true) => standings.push((device, BootStanding::Acts)),
                 Some(false) => {}
                 None => {
                     let why = "whether it applies to this device is not known".to_owned();
-                    standings.push((device, Standing::Unsure { why }));
+                    standings.push((device, BootStanding::Unsure { why }));
                 }
             }
         }
         let key = keys.iter().rfind(|(_, key)| key.section == "Link" && key.name == wanted);
         for (device, standing) in standings {
-            if standing == Standing::Acts {
+            if standing == BootStanding::Acts {
                 free.retain(|other| *other != device);
             }
             let value = key.and_then(|found| value(&wanted, &found.1.value).map(|value| (found, value)));
             if let Some(((file, key), value)) = value {
-                let finding = Finding::new("udev", file.clone()).line(key.line, &key.text).standing(standing);
+                let finding = BootFinding::new("udev", file.clone()).line(key.line, &key.text).standing(standing);
                 scene.push(finding.how("when the device appears").sets(vec![value], vec![device]));
             }
         }

@@ -1,6 +1,6 @@
 //! modprobe.d: parameters of modules, and commands that run when one is loaded.
 use super::command_line::parameter;
-use crate::finding::Finding;
+use crate::finding::BootFinding;
 use crate::keys::joined;
 use crate::scene::Scene;
 
@@ -9,7 +9,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         let Some(text) = scene.text(&path) else { continue };
         for (number, line) in joined(&text) {
             let mut words = line.split_whitespace();
-            let finding = Finding::new("modprobe", path.clone()).line(number, &line);
+            let finding = BootFinding::new("modprobe", path.clone()).line(number, &line);
             match (words.next(), words.next()) {
                 (Some("options"), Some(module)) => {
                     for (name, value) in words.filter_map(|word| word.split_once('=')) {

@@ -1,6 +1,6 @@
 //! Slurm, which sets frequencies and governors for the time of a job's step: by `CpuFreqDef` of slurm.conf, or as
 //! `srun --cpu-freq` asks (`SLURM_CPU_FREQ_REQ` of a job's environment).
-use crate::finding::{Finding, Standing};
+use crate::finding::{BootFinding, BootStanding};
 use crate::keys::{Key, last};
 use crate::scene::Scene;
 
@@ -24,7 +24,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     let ignored = ignored(scene, &config, &keys);
     let in_job = variable("SLURM_JOB_ID").is_some();
     if let Some(key) = value_of(&keys, "CpuFreqDef") {
-        let finding = Finding::new("Slurm", &config)
+        let finding = BootFinding::new("Slurm", &config)
             .line(key.line, &key.text)
             .because("CpuFreqDef, for steps that ask for nothing");
         let off = if in_job { ignored.clone() } else { Some("it acts while a step of a job runs".to_owned()) };
@@ -32,7 +32,8 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     }
     if let Some(asked) = variable("SLURM_CPU_FREQ_REQ") {
         let text = format!("SLURM_CPU_FREQ_REQ={asked}");
-        let finding = Finding::new("Slurm", ENVIRONMENT).line(1, &text).because("the step was started with --cpu-freq");
+        let finding =
+            BootFinding::new("Slurm", ENVIRONMENT).line(1, &text).because("the step was started with --cpu-freq");
         let off = ignored.or_else(|| not_allowed(&keys, &asked));
         push(scene, finding, &asked, off);
     }
@@ -66,7 +67,7 @@ fn not_allowed(keys: &[Key], asked: &str) -> Option<String> {
     (!is_allowed).then(|| format!("{governor} is not one of CpuFreqGovernors={allowed}"))
 }
 
-fn push(scene: &mut Scene<'_>, finding: Finding, asked: &str, off: Option<String>) {
+fn push(scene: &mut Scene<'_>, finding: BootFinding, asked: &str, off: Option<String>) {
     let asked = Asked::of(asked);
     let value = match scene.target.name() {
         "cpufreq.governor" => asked.governor,
@@ -78,7 +79,7 @@ fn push(scene: &mut Scene<'_>, finding: Finding, asked: &str, off: Option<String
     // low, medium, highm1 and high are one of the driver's steps.
     let values =
         if value.bytes().all(|byte| byte.is_ascii_digit()) || is_governor(&value) { vec![value] } else { Vec::new() };
-    let standing = off.map_or(Standing::Acts, |why| Standing::Off { why });
+    let standing = off.map_or(BootStanding::Acts, |why| BootStanding::Off { why });
     let sites = scene.target.everywhere();
     scene.push(finding.standing(standing).sets(values, sites));
 }

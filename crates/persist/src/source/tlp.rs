@@ -1,5 +1,5 @@
 //! TLP, which sets one value on the mains and another on battery.
-use crate::finding::{Finding, Standing};
+use crate::finding::{BootFinding, BootStanding};
 use crate::keys::{Key, last};
 use crate::scene::{Scene, of_service};
 
@@ -12,6 +12,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         "cpufreq.governor" => "CPU_SCALING_GOVERNOR",
         "cpufreq.min_freq" => "CPU_SCALING_MIN_FREQ",
         "cpufreq.max_freq" => "CPU_SCALING_MAX_FREQ",
+        "cpufreq.epp" => "CPU_ENERGY_PERF_POLICY",
         _ => return,
     };
     let service = scene.service("tlp");
@@ -30,12 +31,14 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         let Some((path, key)) = all.iter().rev().find(|(_, key)| key.name == name && !key.value.is_empty()) else {
             continue;
         };
-        let finding = Finding { path: path.clone(), ..of_service("TLP", &service) }.line(key.line, &key.text);
+        let finding = BootFinding { path: path.clone(), ..of_service("TLP", &service) }.line(key.line, &key.text);
         let power = if on { "on the mains" } else { "on battery" };
         let standing = match (&finding.standing, mains) {
-            (Standing::Acts, _) if off => Standing::Off { why: "its configuration says TLP_ENABLE=0".into() },
-            (Standing::Acts, Some(mains)) if mains != on => Standing::Off { why: format!("it is for {}", &power[3..]) },
-            (Standing::Acts, None) => Standing::Unsure { why: format!("it acts {power}") },
+            (BootStanding::Acts, _) if off => BootStanding::Off { why: "its configuration says TLP_ENABLE=0".into() },
+            (BootStanding::Acts, Some(mains)) if mains != on => {
+                BootStanding::Off { why: format!("it is for {}", &power[3..]) }
+            }
+            (BootStanding::Acts, None) => BootStanding::Unsure { why: format!("it acts {power}") },
             (standing, _) => standing.clone(),
         };
         let sites = scene.target.everywhere();

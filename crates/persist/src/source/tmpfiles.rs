@@ -1,5 +1,5 @@
 //! tmpfiles.d: lines that write a value to a file.
-use crate::finding::Finding;
+use crate::finding::BootFinding;
 use crate::keys::joined;
 use crate::scene::Scene;
 
@@ -10,7 +10,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
             let Some((file, value)) = written(&line) else { continue };
             let sites = scene.target.at_path(&file);
             if !sites.is_empty() {
-                let finding = Finding::new("systemd-tmpfiles", path.clone()).line(number, &line);
+                let finding = BootFinding::new("systemd-tmpfiles", path.clone()).line(number, &line);
                 scene.push(finding.sets(vec![value], sites));
             }
         }

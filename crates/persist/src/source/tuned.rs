@@ -1,7 +1,7 @@
 //! TuneD: the active profile with everything it includes, and the plain scripts of the tuned before it.
 mod profile;
 
-use crate::finding::{Finding, Standing};
+use crate::finding::{BootFinding, BootStanding};
 use crate::keys::last;
 use crate::scene::{Scene, of_service};
 use crate::shell::sysctl_path;
@@ -25,9 +25,9 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     let pattern = of_service("TuneD", &service);
     if names.is_empty() {
         let why = "it chooses a profile automatically, and does not record which".to_owned();
-        if pattern.standing == Standing::Acts {
-            let finding = Finding { path: ACTIVE.to_owned(), ..pattern };
-            scene.push(finding.standing(Standing::Unsure { why }));
+        if pattern.standing == BootStanding::Acts {
+            let finding = BootFinding { path: ACTIVE.to_owned(), ..pattern };
+            scene.push(finding.standing(BootStanding::Unsure { why }));
         }
         return;
     }
@@ -36,24 +36,30 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         profile.read(scene, name);
     }
     for missing in std::mem::take(&mut profile.missing) {
-        let finding = Finding { path: ACTIVE.to_owned(), ..pattern.clone() };
+        let finding = BootFinding { path: ACTIVE.to_owned(), ..pattern.clone() };
         let why = format!("there is no profile '{missing}'");
-        scene.push(finding.line(1, &active).standing(Standing::Unreadable { why }));
+        scene.push(finding.line(1, &active).standing(BootStanding::Unreadable { why }));
     }
     let because = format!("by its profile {}", names.join(" "));
     for line in profile.settled().lines() {
-        let finding = Finding { path: line.path.clone(), ..pattern.clone() };
+        let finding = BootFinding { path: line.path.clone(), ..pattern.clone() };
         setting(scene, &finding.line(line.line, &line.text).because(because.clone()), line);
     }
 }
 
 /// What one line of a profile sets.
-fn setting(scene: &mut Scene<'_>, finding: &Finding, line: &Line) {
+fn setting(scene: &mut Scene<'_>, finding: &BootFinding, line: &Line) {
     let finding = finding.clone();
     match (line.plugin.as_str(), line.name.as_str()) {
         ("cpu", "governor") if scene.target.is_governor() => {
             let wanted: Vec<&str> = line.value.split('|').map(str::trim).collect();
             let (values, sites) = (scene.first_offered(&wanted), scene.target.everywhere());
+            scene.push(finding.sets(values, sites));
+        }
+        ("cpu", "energy_performance_preference") if scene.target.name() == "cpufreq.epp" => {
+            // Of several it sets the first that the driver offers.
+            let values = line.value.split('|').map(|value| value.trim().to_owned()).collect();
+            let sites = scene.target.everywhere();
             scene.push(finding.sets(values, sites));
         }
         ("cpu", SAMPLING) if scene.target.name().ends_with(SAMPLING) => {
@@ -77,7 +83,7 @@ fn setting(scene: &mut Scene<'_>, finding: &Finding, line: &Line) {
             for path in line.value.split(',') {
                 let path = path.trim().replace("${i:PROFILE_DIR}", line.path.trim_end_matches("/tuned.conf"));
                 if let Some(text) = scene.peek(&path) {
-                    scene.script(&Finding { path, line: None, ..finding.clone() }, &text);
+                    scene.script(&BootFinding { path, line: None, ..finding.clone() }, &text);
                 }
             }
         }
@@ -86,7 +92,7 @@ fn setting(scene: &mut Scene<'_>, finding: &Finding, line: &Line) {
 }
 
 /// TuneD lets what the administrator wrote for sysctl win, unless it is told otherwise.
-fn sysctl(scene: &mut Scene<'_>, finding: Finding) {
+fn sysctl(scene: &mut Scene<'_>, finding: BootFinding) {
     let keys = scene.keys("/etc/tuned/tuned-main.conf");
     let again = last(&keys, "reapply_sysctl").is_none_or(|key| !matches!(key.value.as_str(), "0" | "no" | "false"));
     let administrator = ["/etc/sysctl.", "/run/sysctl."];
@@ -94,17 +100,17 @@ fn sysctl(scene: &mut Scene<'_>, finding: Finding) {
         .findings()
         .iter()
         .find(|other| other.counts() && administrator.iter().any(|folder| other.path.starts_with(folder)));
-    match theirs.map(Finding::place).filter(|_| again && finding.standing == Standing::Acts) {
+    match theirs.map(BootFinding::place).filter(|_| again && finding.standing == BootStanding::Acts) {
         Some(place) => {
             let why = format!("TuneD applies {place} again after its own (reapply_sysctl)");
-            scene.push(finding.standing(Standing::Off { why }));
+            scene.push(finding.standing(BootStanding::Off { why }));
         }
         None => scene.push(finding),
     }
 }
 
 /// `coalesce=rx-usecs 10 adaptive-rx off`, for the devices of its section.
-fn coalesce(scene: &mut Scene<'_>, finding: Finding, line: &Line) {
+fn coalesce(scene: &mut Scene<'_>, finding: BootFinding, line: &Line) {
     let words: Vec<&str> = line.value.split_whitespace().collect();
     let parameter = scene.target.parameter().unwrap_or_default().to_owned();
     let Some(value) = words.chunks(2).find(|pair| pair[0] == parameter).and_then(|pair| pair.get(1)) else { return };
@@ -126,7 +132,7 @@ fn before(scene: &mut Scene<'_>) {
     let Some(service) = service else { return };
     let path = format!("/etc/tune-profiles/{name}/ktune.sh");
     if let Some(text) = scene.text(&path) {
-        let finding = Finding { path, ..of_service("tuned", &service) };
+        let finding = BootFinding { path, ..of_service("tuned", &service) };
         scene.script(&finding.because(format!("by its profile {name}")), &text);
     }
 }

@@ -1,5 +1,5 @@
 //! udev rules: attributes of devices (`ATTR{…}="…"`), settings (`SYSCTL{…}="…"`) and commands (`RUN+="…"`).
-use crate::finding::Finding;
+use crate::finding::BootFinding;
 use crate::keys::joined;
 use crate::scene::Scene;
 use crate::shell::sysctl_path;
@@ -27,7 +27,7 @@ fn rule(scene: &mut Scene<'_>, path: &str, number: usize, line: &str) {
         (None, Some(subsystem)) => format!("when a device of {subsystem} appears"),
         _ => "when a device appears".to_owned(),
     };
-    let finding = Finding::new("udev", path).line(number, line).how(how);
+    let finding = BootFinding::new("udev", path).line(number, line).how(how);
     for pair in pairs.iter().filter(|pair| pair.operator != "==" && pair.operator != "!=") {
         let inside = |name: &str| pair.key.strip_prefix(name)?.strip_prefix('{')?.strip_suffix('}');
         let sites = match (inside("ATTR"), inside("SYSCTL")) {

@@ -20,7 +20,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     }
 }
 
-/// A command without what systemd reads before it (`-`, `@`, `+`, `!`, `:`) and with `%i` and the like left open.
+/// A command without what systemd reads before it (`-`, `@`, `+`, `!`, `:`) and with `%i` and similar ones left open.
 pub(super) fn plain(command: &str) -> String {
     let command = command.trim().trim_start_matches(['-', '@', '+', '!', ':']);
     let mut filled = String::new();

@@ -1,6 +1,6 @@
 //! Files that are empty, huge, binary or not for us: told, never fatal, and nothing is made of them.
 use powerband_machine::Errno;
-use powerband_persist::Standing;
+use powerband_persist::BootStanding;
 
 use crate::tree::{Tree, at, cpus, every_knob};
 
@@ -98,8 +98,8 @@ fn a_file_that_cannot_be_read_is_a_finding() {
         let tree = cpus("acpi-cpufreq", "ondemand performance", "performance").default_governor("ondemand");
         let path = "/etc/udev/rules.d/50-x.rules";
         let why = tree.unreadable(path, errno).file("/etc/tmpfiles.d/x.conf", "w\0\n").why("governor");
-        assert_eq!(at(&why, path).standing, Standing::Unreadable { why: words.into() });
-        let binary = Standing::Unreadable { why: "not text (EILSEQ)".into() };
+        assert_eq!(at(&why, path).standing, BootStanding::Unreadable { why: words.into() });
+        let binary = BootStanding::Unreadable { why: "not text (EILSEQ)".into() };
         assert_eq!(at(&why, "/etc/tmpfiles.d/x.conf").standing, binary);
         assert!(why.sentence.ends_with("by hand or at run time; 2 files could not be read"), "{}", why.sentence);
     }

@@ -1,5 +1,5 @@
 //! Coalescing of network cards: link files, connections, stanzas, scripts.
-use powerband_persist::{Phase, Standing};
+use powerband_persist::{BootPhase, BootStanding};
 
 use crate::tree::{Tree, at, empty};
 
@@ -28,7 +28,7 @@ fn a_link_file_sets_microseconds_on_the_card_it_fits() {
         .file("/usr/lib/systemd/network/99-default.link", "[Match]\nOriginalName=*\n[Link]\nRxCoalesceSec=1ms\n");
     let why = tree.why("rx-usecs@eth0");
     assert_eq!(why.sentence, "udev (when the device appears) sets 20; it reads 20 now");
-    assert_eq!((at(&why, path).line, at(&why, path).phase), (Some(4), Phase::Devices));
+    assert_eq!((at(&why, path).line, at(&why, path).phase), (Some(4), BootPhase::Devices));
     let other = tree.why("rx-usecs@eth1");
     assert!(other.sentence.contains("sets 1000; but it reads 20 now"), "the first that fits: {}", other.sentence);
     for (knob, value) in [("adaptive-rx@eth0", "on"), ("rx-frames-irq@eth0", "3"), ("sample-interval@eth0", "2")] {
@@ -45,7 +45,7 @@ fn a_link_file_that_asks_for_more_than_can_be_seen_is_a_guess() {
     assert_eq!(matched("Driver=igb").findings, []);
     assert_eq!(matched("MACAddress=!02:00:00:00:00:00").findings, []);
     let guess = matched("Path=pci-0000:*");
-    assert!(matches!(at(&guess, path).standing, Standing::Unsure { .. }));
+    assert!(matches!(at(&guess, path).standing, BootStanding::Unsure { .. }));
     assert!(guess.sentence.contains("perhaps udev (/etc/systemd/network/10-card.link:4)"), "{}", guess.sentence);
 }
 

@@ -1,5 +1,5 @@
 //! Several that set the same: the later wins, and it is told.
-use powerband_persist::{Phase, Standing};
+use powerband_persist::{BootPhase, BootStanding};
 
 use crate::tree::{acting, at, cpus};
 
@@ -21,7 +21,7 @@ fn of_two_that_set_it_the_later_wins() {
         [("the kernel", "schedutil"), ("udev", "powersave"), ("cpupower", "ondemand"), ("TuneD", "performance")]
     );
     for finding in &why.findings[..3] {
-        assert_eq!(finding.standing, Standing::Overridden { by: "TuneD".into() });
+        assert_eq!(finding.standing, BootStanding::Overridden { by: "TuneD".into() });
     }
     assert!(why.findings.is_sorted_by_key(|finding| finding.phase));
     assert_eq!(why.findings.iter().filter(|finding| finding.explains).count(), 1);
@@ -58,9 +58,9 @@ fn of_daemons_that_start_side_by_side_the_one_that_reads_came_last() {
         "{}",
         tlp.sentence
     );
-    assert_eq!(at(&tlp, "/etc/tuned/mine/tuned.conf").standing, Standing::Overridden { by: "TLP".into() });
+    assert_eq!(at(&tlp, "/etc/tuned/mine/tuned.conf").standing, BootStanding::Overridden { by: "TLP".into() });
     assert!(at(&both("performance"), "/etc/tuned/mine/tuned.conf").explains);
     let neither = both("schedutil");
-    assert!(neither.findings.iter().all(|finding| !finding.explains && finding.phase == Phase::Daemons));
+    assert!(neither.findings.iter().all(|finding| !finding.explains && finding.phase == BootPhase::Daemons));
     assert!(neither.sentence.contains("nothing found here sets that"), "{}", neither.sentence);
 }

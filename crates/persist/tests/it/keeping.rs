@@ -1,5 +1,5 @@
 //! Which place keeps a setting on which machine, and who is named when it is lost.
-use powerband_persist::{KeepError, MANIFEST};
+use powerband_persist::{KeepError, MANIFEST, set_by};
 
 use crate::tree::{Tree, cpus, empty};
 
@@ -85,7 +85,12 @@ fn without_systemd_the_configuration_of_the_service_is_used_or_the_command_told(
         "{error}"
     );
     let error = cpus("x", "performance", "performance").keeping("governor=performance").unwrap_err().to_string();
-    assert!(error.ends_with("echo performance > /sys/devices/system/cpu/cpufreq/policy0/scaling_governor"), "{error}");
+    let each =
+        |policy: u32| format!("echo performance > /sys/devices/system/cpu/cpufreq/policy{policy}/scaling_governor");
+    assert!(error.ends_with(&format!("of your own: {}; {}", each(0), each(2))), "{error}");
+    // What would need quoting is written into no unit, and that is said, not that there is no systemd.
+    let error = machine(&[]).file("/srv/x", "1\n").keeping("file:/srv/x=$(id)").unwrap_err().to_string();
+    assert!(error.contains("such characters") && error.ends_with("powerband set 'file:/srv/x=$(id)'"), "{error}");
 }
 
 #[test]
@@ -214,6 +219,11 @@ fn who_changed_it_is_named_with_file_and_line() {
     let (checked, _) = later.checked();
     assert!(checked.iter().all(|it| !it.in_force && it.reads.as_deref() == Some("powersave")));
     assert_eq!(checked[0].culprit.as_deref(), Some("set by TuneD (/etc/tuned/mine/tuned.conf:2: governor=powersave)"));
+    assert_eq!(
+        set_by(&mut later, &[], "cpufreq.governor", "policy0").as_deref(),
+        Some("TuneD (/etc/tuned/mine/tuned.conf:2: governor=powersave)")
+    );
+    assert_eq!(set_by(&mut machine(&[]), &[], "cpufreq.governor", "policy0"), None, "only the kernel does");
     let mut edited = tree.file(UNIT, "[Unit]\n");
     assert_eq!(edited.checked().1, [format!("{UNIT} was changed since it was written")]);
 }
@@ -248,4 +258,35 @@ fn the_kernels_command_line_is_named_where_it_would_do() {
     assert_eq!(manifest.settings[0].boot_option().unwrap(), "cpufreq.default_governor=performance");
     let mut tree = machine(&[]).file("/proc/sys/vm/swappiness", "60\n").file("/etc/sysctl.d/x.conf", "");
     assert_eq!(tree.keeping("sysctl.vm.swappiness=60").unwrap().manifest.settings[0].boot_option(), None);
+}
+
+#[test]
+fn what_differs_between_policies_or_is_kept_on_some_is_not_kept_everywhere() {
+    for (setting, everywhere) in [
+        ("governor=performance", true),
+        ("governor@policy0=performance", false),
+        ("governor@policy0=performance governor@policy2=powersave", false),
+    ] {
+        let manifest = machine(&[]).keeping(setting).unwrap().manifest;
+        assert!(manifest.settings.iter().all(|it| it.everywhere == everywhere), "{setting}: {manifest:?}");
+    }
+}
+
+#[test]
+fn a_cpu_that_was_away_when_a_governor_was_kept_is_missed_once_it_is_back() {
+    for (setting, missed) in [("governor=performance", true), ("governor@policy0=performance", false)] {
+        // The second policy is not there.
+        let away = |tree: Tree| tree.without("/sys/devices/system/cpu/cpufreq/policy2/");
+        let mut tree = away(machine(&[]));
+        tree.kept(setting);
+        let mut back = cpus("acpi-cpufreq", ALL, "schedutil").default_governor("schedutil").systemd(&[]);
+        back = back.file("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "performance\n");
+        for path in [UNIT, "/etc/systemd/system/multi-user.target.d/powerband-keep.conf", MANIFEST] {
+            back = back.file(path, tree.text(path));
+        }
+        let (checked, _) = back.checked();
+        let lost: Vec<&str> = checked.iter().filter(|it| !it.in_force).map(|it| it.setting.site.as_str()).collect();
+        assert_eq!(lost, if missed { vec!["policy2"] } else { Vec::new() }, "{checked:?}");
+        assert!(away(back).checked().0.iter().all(|it| it.in_force));
+    }
 }

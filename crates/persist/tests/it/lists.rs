@@ -1,5 +1,5 @@
 //! Lists of values: udev rules, tmpfiles.d, sysfs.d, sysctl.d, module options.
-use powerband_persist::{Phase, Standing};
+use powerband_persist::{BootPhase, BootStanding};
 
 use crate::tree::{Tree, at, cpus, empty};
 
@@ -14,7 +14,7 @@ fn a_udev_rule_sets_an_attribute() {
     let path = "/etc/udev/rules.d/50-governor.rules";
     let rule = "# a rule\nSUBSYSTEM==\"cpu\", ACTION==\"add\", \\\n  ATTR{cpufreq/scaling_governor}=\"performance\"\n";
     let why = machine("performance").file(path, rule).why("governor");
-    assert_eq!((at(&why, path).line, at(&why, path).phase), (Some(2), Phase::Devices));
+    assert_eq!((at(&why, path).line, at(&why, path).phase), (Some(2), BootPhase::Devices));
     assert!(
         why.sentence.ends_with("then udev (when a device of cpu says add) sets performance; it reads performance now")
     );
@@ -62,7 +62,7 @@ fn tmpfiles_write_by_patterns() {
 fn sysfs_conf_needs_its_service() {
     let line = "devices/system/cpu/cpu0/cpufreq/scaling_governor = performance\n";
     let tree = || machine("performance").file("/etc/sysfs.conf", line);
-    assert!(matches!(&at(&tree().why("governor"), "/etc/sysfs.conf").standing, Standing::Off { .. }));
+    assert!(matches!(&at(&tree().why("governor"), "/etc/sysfs.conf").standing, BootStanding::Off { .. }));
     assert!(at(&tree().systemd(&["+sysfsutils"]).why("governor"), "/etc/sysfs.conf").explains);
 }
 
@@ -81,7 +81,7 @@ fn the_last_of_sysctl_d_wins() {
         "/usr/lib/sysctl.d/50-default.conf sets 60, then /etc/sysctl.d/90-mine.conf sets 5; it reads 5 now"
     );
     let first = &at(&why, "/usr/lib/sysctl.d/50-default.conf").standing;
-    assert_eq!(*first, Standing::Overridden { by: "/etc/sysctl.d/90-mine.conf".into() });
+    assert_eq!(*first, BootStanding::Overridden { by: "/etc/sysctl.d/90-mine.conf".into() });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What powerband itself has set, which is the answer where the value is ours.
 use powerband_machine::{Action, Hold, Turn};
-use powerband_persist::{Phase, Standing};
+use powerband_persist::{BootPhase, BootStanding};
 
 use crate::tree::{Tree, cpus};
 
@@ -34,9 +34,9 @@ fn a_set_of_ours_is_the_last_link_of_the_chain() {
         "the kernel starts with schedutil (CONFIG_CPU_FREQ_DEFAULT_GOV_SCHEDUTIL), then powerband (`powerband undo` restores it) sets performance; it reads performance now"
     );
     let ours = why.findings.last().unwrap();
-    assert_eq!((ours.phase, ours.explains), (Phase::Running, true));
-    assert_eq!(why.findings[0].standing, Standing::Overridden { by: "powerband".into() });
-    assert!(tree.why("governor@policy2").findings.iter().all(|finding| finding.phase == Phase::Kernel));
+    assert_eq!((ours.phase, ours.explains), (BootPhase::Running, true));
+    assert_eq!(why.findings[0].standing, BootStanding::Overridden { by: "powerband".into() });
+    assert!(tree.why("governor@policy2").findings.iter().all(|finding| finding.phase == BootPhase::Kernel));
 }
 
 #[test]

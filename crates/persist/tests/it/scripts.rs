@@ -1,5 +1,5 @@
 //! Scripts of the administrator: rc.local, cron, init scripts without a source of their own, the old tuned.
-use powerband_persist::{Phase, Standing};
+use powerband_persist::{BootPhase, BootStanding};
 
 use crate::tree::{Tree, at, cpus};
 
@@ -13,11 +13,11 @@ fn rc_local_acts_last_and_only_before_its_exit() {
                 for f in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance > \"$f\"; done\n\
                 exit 0\necho powersave > /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor\n";
     let why = machine("performance").executable("/etc/rc.local", text).why("governor");
-    let told: Vec<(Option<usize>, Phase)> = why.findings[1..].iter().map(|f| (f.line, f.phase)).collect();
-    assert_eq!(told, [(Some(3), Phase::Late)]);
+    let told: Vec<(Option<usize>, BootPhase)> = why.findings[1..].iter().map(|f| (f.line, f.phase)).collect();
+    assert_eq!(told, [(Some(3), BootPhase::Late)]);
     assert!(why.sentence.ends_with("then rc.local sets performance; it reads performance now"), "{}", why.sentence);
     let plain = machine("schedutil").systemd(&[]).file("/etc/rc.local", text).why("governor");
-    let off = Standing::Off { why: "/etc/rc.local may not be executed".into() };
+    let off = BootStanding::Off { why: "/etc/rc.local may not be executed".into() };
     assert_eq!(at(&plain, "/etc/rc.local").standing, off);
 }
 
@@ -29,7 +29,7 @@ fn cron_runs_some_jobs_at_boot() {
     let why = tree.why("governor@policy2");
     assert!(why.sentence.ends_with("then cron (@reboot) sets powersave; it reads powersave now"), "{}", why.sentence);
     assert_eq!((at(&why, "/etc/cron.d/fast").line, why.findings.len()), (Some(2), 2));
-    assert!(tree.why("governor@policy0").findings.iter().all(|finding| finding.phase == Phase::Kernel));
+    assert!(tree.why("governor@policy0").findings.iter().all(|finding| finding.phase == BootPhase::Kernel));
     let mut own = machine("performance")
         .file("/var/spool/cron/root", "@reboot sleep 5 && /root/fast\n")
         .executable("/root/fast", "#!/bin/sh\nG=performance\nsudo cpupower -c all frequency-set --governor=$G\n");

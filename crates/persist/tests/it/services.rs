@@ -1,5 +1,5 @@
 //! Services of systemd that keep a knob: cpupower, TuneD, TLP, power-profiles-daemon, auto-cpufreq, units of one's own.
-use powerband_persist::{Phase, Standing};
+use powerband_persist::{BootPhase, BootStanding};
 
 use crate::tree::{Tree, at, cpus};
 
@@ -20,13 +20,13 @@ fn cpupower_is_configured_in_every_spelling() {
         let why = machine("performance", &["+cpupower"]).file(path, text).why("governor");
         assert_eq!((at(&why, path).line, at(&why, path).explains), (Some(2), true), "{path}");
         let off = machine("schedutil", &["cpupower"]).file(path, text).why("governor");
-        assert_eq!(at(&off, path).standing, Standing::Off { why: "cpupower.service is not enabled".into() });
+        assert_eq!(at(&off, path).standing, BootStanding::Off { why: "cpupower.service is not enabled".into() });
         let alone = machine("schedutil", &[]).file(path, text).why("governor");
-        assert_eq!(at(&alone, path).standing, Standing::Off { why: "there is no cpupower to read it".into() });
+        assert_eq!(at(&alone, path).standing, BootStanding::Off { why: "there is no cpupower to read it".into() });
     }
     let masked = machine("schedutil", &["+cpupower"]).file("/etc/systemd/system/cpupower.service", "");
     let why = masked.file("/etc/default/cpupower", "governor=performance").why("governor");
-    let off = Standing::Off { why: "cpupower.service is masked".into() };
+    let off = BootStanding::Off { why: "cpupower.service is masked".into() };
     assert_eq!(at(&why, "/etc/default/cpupower").standing, off);
 }
 
@@ -84,7 +84,7 @@ fn profiles_that_are_not_there_or_go_in_circles_are_told() {
     assert!(why.sentence.ends_with("it reads schedutil now"), "{}", why.sentence);
     let why = tuned("schedutil", "[cpu]\ngovernor=interactive|x\n").why("governor");
     let off = &at(&why, "/etc/tuned/profiles/mine/tuned.conf").standing;
-    assert!(matches!(off, Standing::Off { why } if why.starts_with("acpi-cpufreq offers only")), "{off:?}");
+    assert!(matches!(off, BootStanding::Off { why } if why.starts_with("acpi-cpufreq offers only")), "{off:?}");
     let mut chosen = machine("powersave", &["+tuned"]).file("/etc/tuned/active_profile", "\n");
     assert!(chosen.why("governor").sentence.contains("perhaps TuneD (/etc/tuned/active_profile): it chooses"));
 }
@@ -120,7 +120,9 @@ fn tlp_goes_by_the_power_supply() {
     assert!(unplugged.sentence.contains("would set that, but it is for the mains"), "{}", unplugged.sentence);
     let off = tlp("schedutil", "1\n").file("/etc/tlp.conf", "TLP_ENABLE=0\n").why("governor");
     assert!(
-        off.findings.iter().any(|f| f.standing == Standing::Off { why: "its configuration says TLP_ENABLE=0".into() })
+        off.findings
+            .iter()
+            .any(|f| f.standing == BootStanding::Off { why: "its configuration says TLP_ENABLE=0".into() })
     );
 }
 
@@ -140,18 +142,57 @@ fn power_profiles_daemon_keeps_its_state() {
         "{}",
         why.sentence
     );
-    assert_eq!((at(&why, state).line, at(&why, state).phase), (Some(3), Phase::Daemons));
+    assert_eq!((at(&why, state).line, at(&why, state).phase), (Some(3), BootPhase::Daemons));
     let why = profiles("amd-pstate-epp", "performance", "performance");
     assert!(why.sentence.contains("sets one of performance, powersave"), "{}", why.sentence);
     let why = profiles("acpi-cpufreq", "performance", "power-saver");
-    assert!(matches!(&at(&why, state).standing, Standing::Off { why } if why.contains("it sets no governor")));
+    assert!(matches!(&at(&why, state).standing, BootStanding::Off { why } if why.contains("it sets no governor")));
 
     let asleep = machine("schedutil", &["power-profiles-daemon"]);
     let bus = "/usr/share/dbus-1/system-services/net.hadess.PowerProfiles.service";
     assert!(matches!(
         &asleep.file(bus, "[D-BUS Service]\n").why("governor").findings[1].standing,
-        Standing::Off { why } if why.contains("acpi-cpufreq")
+        BootStanding::Off { why } if why.contains("acpi-cpufreq")
     ));
+}
+
+/// Laptops where the daemons of the desktop set the preference, beside the governor that most people look at.
+#[test]
+fn who_sets_the_preference_is_found_as_who_sets_the_governor() {
+    let laptop = |services: &[&str], reads: &str| {
+        let tree = ["policy0", "policy2"].iter().fold(
+            cpus("intel_pstate", "performance powersave", "powersave"),
+            |tree, policy| {
+                let file = |name: &str| format!("/sys/devices/system/cpu/cpufreq/{policy}/energy_performance_{name}");
+                tree.file(&file("preference"), reads).file(
+                    &file("available_preferences"),
+                    "default performance balance_performance balance_power power\n",
+                )
+            },
+        );
+        tree.systemd(services)
+            .file("/sys/class/power_supply/AC/type", "Mains\n")
+            .file("/sys/class/power_supply/AC/online", "1\n")
+    };
+    let sentence = |tree: Tree| {
+        let mut tree = tree;
+        tree.why("epp").sentence
+    };
+    let state = "[State]\nDriver=intel_pstate\nProfile=power-saver\n";
+    let profiles =
+        laptop(&["+power-profiles-daemon"], "power\n").file("/var/lib/power-profiles-daemon/state.ini", state);
+    let found = sentence(profiles);
+    assert!(found.contains("sets power, its profile is power-saver; it reads power now"), "{found}");
+    let balanced = sentence(laptop(&["+power-profiles-daemon"], "balance_performance\n"));
+    assert!(balanced.contains("sets balance_performance, its profile is balanced; it reads"), "{balanced}");
+    let tlp = laptop(&["+tlp"], "power\n").file("/etc/tlp.conf", "CPU_ENERGY_PERF_POLICY_ON_AC=power\n");
+    assert!(sentence(tlp).contains("sets power, as the machine is on the mains"));
+    let auto = laptop(&["+auto-cpufreq"], "balance_performance\n");
+    assert!(sentence(auto).contains("sets one of balance_performance, performance, by default"));
+    let tuned = laptop(&["+tuned"], "balance_power\n")
+        .file("/etc/tuned/active_profile", "mine\n")
+        .file("/etc/tuned/mine/tuned.conf", "[cpu]\nenergy_performance_preference=balance_power|power\n");
+    assert!(sentence(tuned).contains("by its profile mine"));
 }
 
 #[test]
@@ -204,7 +245,7 @@ fn a_unit_of_ones_own_is_read_through_to_its_script() {
     let off = machine("schedutil", &[])
         .file(unit, "ExecStart=/usr/bin/cpupower frequency-set -g performance\n")
         .why("governor");
-    assert_eq!(at(&off, unit).standing, Standing::Off { why: "fast.service is not enabled".into() });
+    assert_eq!(at(&off, unit).standing, BootStanding::Off { why: "fast.service is not enabled".into() });
 }
 
 /// A node of Slurm, and the environment of who looks.
@@ -220,19 +261,19 @@ fn slurm_sets_governors_for_the_steps_of_a_job() {
     let config = "/etc/slurm/slurm.conf";
     // Outside of a job it sets nothing.
     let why = slurm("schedutil", SLURM, "HOME=/root\0").why("governor");
-    assert_eq!(at(&why, config).standing, Standing::Off { why: "it acts while a step of a job runs".into() });
+    assert_eq!(at(&why, config).standing, BootStanding::Off { why: "it acts while a step of a job runs".into() });
     // In one it sets its default, unless the step asks for something.
     let why = slurm("performance", SLURM, "SLURM_JOB_ID=7\0").why("governor");
     let found = at(&why, config);
-    assert_eq!((found.line, found.phase, found.explains), (Some(2), Phase::Running, true));
+    assert_eq!((found.line, found.phase, found.explains), (Some(2), BootPhase::Running, true));
     let asked = "SLURM_JOB_ID=7\0SLURM_CPU_FREQ_REQ=OnDemand\0";
     let why = slurm("ondemand", SLURM, asked).why("governor");
     assert!(at(&why, "/proc/self/environ").explains, "{}", why.sentence);
-    assert!(matches!(at(&why, config).standing, Standing::Overridden { .. }));
+    assert!(matches!(at(&why, config).standing, BootStanding::Overridden { .. }));
     let refused = "SLURM_JOB_ID=7\0SLURM_CPU_FREQ_REQ=Conservative\0";
     let why = slurm("performance", SLURM, refused).why("governor");
     assert!(
-        matches!(&at(&why, "/proc/self/environ").standing, Standing::Off { why } if why.contains("CpuFreqGovernors"))
+        matches!(&at(&why, "/proc/self/environ").standing, BootStanding::Off { why } if why.contains("CpuFreqGovernors"))
     );
     let why =
         slurm("userspace", SLURM, "SLURM_JOB_ID=7\0SLURM_CPU_FREQ_REQ=1000000-2000000:OnDemand\0").why("max_freq");
@@ -243,7 +284,7 @@ fn slurm_sets_governors_for_the_steps_of_a_job() {
 fn slurm_ignores_frequencies_of_steps_without_cpus_of_their_own() {
     let ignored = |tree: Tree, config: &str| {
         let mut tree = tree;
-        matches!(&at(&tree.why("governor"), config).standing, Standing::Off { why } if why.contains("task/affinity"))
+        matches!(&at(&tree.why("governor"), config).standing, BootStanding::Off { why } if why.contains("task/affinity"))
     };
     let config = "TaskPlugin=task/cgroup\nCpuFreqDef=Performance\n";
     assert!(ignored(slurm("schedutil", config, "SLURM_JOB_ID=7\0"), "/etc/slurm/slurm.conf"));

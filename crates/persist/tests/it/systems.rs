@@ -1,5 +1,5 @@
 //! The chain of whole systems, from the kernel's default to what reads now.
-use powerband_persist::{Phase, Standing};
+use powerband_persist::{BootPhase, BootStanding};
 
 use crate::tree::{Tree, acting, at, cpus};
 
@@ -23,12 +23,12 @@ fn centos_6_goes_from_userspace_to_ondemand_by_cpuspeed() {
         "the kernel starts with userspace (CONFIG_CPU_FREQ_DEFAULT_GOV_USERSPACE), then cpuspeed (on in runlevel 3) \
          loads acpi-cpufreq and sets ondemand, because the driver is acpi-cpufreq; it reads ondemand now"
     );
-    let phases: Vec<Phase> = why.findings.iter().map(|finding| finding.phase).collect();
-    assert_eq!(phases, [Phase::Kernel, Phase::Services]);
+    let phases: Vec<BootPhase> = why.findings.iter().map(|finding| finding.phase).collect();
+    assert_eq!(phases, [BootPhase::Kernel, BootPhase::Services]);
     let kernel = at(&why, "/boot/config-6.1.0");
-    assert_eq!((kernel.line, &kernel.standing), (Some(1), &Standing::Overridden { by: "cpuspeed".into() }));
+    assert_eq!((kernel.line, &kernel.standing), (Some(1), &BootStanding::Overridden { by: "cpuspeed".into() }));
     let script = at(&why, "/etc/init.d/cpuspeed");
-    assert!(script.explains && script.standing == Standing::Acts, "{script:?}");
+    assert!(script.explains && script.standing == BootStanding::Acts, "{script:?}");
     assert_eq!(script.sites, ["policy0", "policy2"]);
 }
 
@@ -53,7 +53,7 @@ fn cpuspeed_goes_by_its_driver_and_its_configuration() {
 fn cpuspeed_that_is_off_explains_nothing() {
     let why = centos("ondemand", "acpi-cpufreq").file("/etc/inittab", "id:1:initdefault:\n").why("governor");
     let off = at(&why, "/etc/init.d/cpuspeed");
-    assert_eq!(off.standing, Standing::Off { why: "cpuspeed is not on in runlevel 1".into() });
+    assert_eq!(off.standing, BootStanding::Off { why: "cpuspeed is not on in runlevel 1".into() });
     assert_eq!(
         why.sentence,
         "the kernel starts with userspace (CONFIG_CPU_FREQ_DEFAULT_GOV_USERSPACE); but it reads ondemand now, and nothing \
@@ -105,7 +105,7 @@ fn cpufrequtils_has_a_default_in_its_script_and_another_in_its_configuration() {
     let why = configured("GOVERNOR='performance'\n", "performance");
     assert!(at(&why, "/etc/default/cpufrequtils").explains, "{why:?}");
     let why = configured("ENABLE=\"false\"\nGOVERNOR=performance\n", "schedutil");
-    let off = Standing::Off { why: "/etc/default/cpufrequtils does not say ENABLE=true".into() };
+    let off = BootStanding::Off { why: "/etc/default/cpufrequtils does not say ENABLE=true".into() };
     assert_eq!(at(&why, "/etc/default/cpufrequtils").standing, off);
     assert!(why.sentence.contains("nothing found here changes it"), "{}", why.sentence);
     // Zero is no limit; a limit is one.
@@ -159,7 +159,9 @@ fn a_driver_that_picks_the_frequency_has_a_default_of_its_own() {
          default is neither, and nothing found here changes it; it reads powersave now"
     );
     let kernel = at(&why, "/boot/config-6.1.0");
-    assert!(matches!(&kernel.standing, Standing::Off { why } if why.contains("offers only performance, powersave")));
+    assert!(
+        matches!(&kernel.standing, BootStanding::Off { why } if why.contains("offers only performance, powersave"))
+    );
     let why = intel().default_governor("powersave").why("governor");
     assert_eq!(acting(&why).len(), 1, "a default the driver has is taken over");
     let amd = |profile| {
@@ -194,7 +196,7 @@ fn without_a_configuration_the_kernels_parameter_tells() {
         why.sentence
     );
     let why = bare().unreadable("/proc/config.gz", powerband_machine::Errno::EILSEQ).why("governor");
-    assert!(matches!(&at(&why, "/proc/config.gz").standing, Standing::Unreadable { why } if why.contains("zgrep")));
+    assert!(matches!(&at(&why, "/proc/config.gz").standing, BootStanding::Unreadable { why } if why.contains("zgrep")));
     assert_eq!(
         why.sentence,
         "nothing found here sets schedutil; it is the kernel's own default, which cannot be read here, or something set it \

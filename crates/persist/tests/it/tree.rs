@@ -6,7 +6,9 @@ use powerband_machine::{
     Acted, Change, Damage, Entry, EntryId, Errno, Handle, Hold, Identity, Ledger, LedgerError, Look, MemoryLedger,
     OpenEntry, Turn, Undone,
 };
-use powerband_persist::{Checked, Finding, KeepError, Keeping, Manifest, Origin, Standing, Why, check, keep, why};
+use powerband_persist::{
+    BootFinding, BootStanding, Checked, KeepError, Keeping, KnobSetter, Manifest, Origin, check, keep, why,
+};
 use powerband_record::{KnobRef, Setting};
 
 /// Files by path; an error where one cannot be read. A path that ends with a slash is an empty folder.
@@ -62,6 +64,12 @@ impl Tree {
         self
     }
 
+    /// Without the files below a path.
+    pub(crate) fn without(mut self, below: &str) -> Tree {
+        self.files.retain(|path, _| !path.starts_with(below));
+        self
+    }
+
     pub(crate) fn unreadable(mut self, path: &str, errno: Errno) -> Tree {
         self.files.insert(path.to_owned(), Err(errno));
         self
@@ -98,7 +106,7 @@ impl Tree {
         self.file("/boot/config-6.1.0", &text)
     }
 
-    pub(crate) fn why(&mut self, knob: &str) -> Why {
+    pub(crate) fn why(&mut self, knob: &str) -> KnobSetter {
         let open = self.ledger.open().to_vec();
         why(self, &open, &KnobRef::parse(knob).unwrap(), &Selection::everywhere()).unwrap()
     }
@@ -170,13 +178,13 @@ impl Change for Tree {
 }
 
 /// The findings that are not merely off.
-pub(crate) fn acting(why: &Why) -> Vec<&Finding> {
-    why.findings.iter().filter(|f| matches!(f.standing, Standing::Acts | Standing::Overridden { .. })).collect()
+pub(crate) fn acting(why: &KnobSetter) -> Vec<&BootFinding> {
+    why.findings.iter().filter(|f| matches!(f.standing, BootStanding::Acts | BootStanding::Overridden { .. })).collect()
 }
 
 /// The finding at a path.
 #[track_caller]
-pub(crate) fn at<'w>(why: &'w Why, path: &str) -> &'w Finding {
+pub(crate) fn at<'w>(why: &'w KnobSetter, path: &str) -> &'w BootFinding {
     let found = why.findings.iter().find(|finding| finding.path == path);
     found.unwrap_or_else(|| panic!("nothing at {path}: {why:#?}"))
 }

@@ -75,6 +75,10 @@ const EXAMPLES: [(&str, &[Example]); 34] = [
         &[
             ("Run a plan on simulated machines", "powerband run plans/router.toml"),
             ("Show what a plan would do, and change nothing", "powerband run plans/router.toml --dry-run"),
+            (
+                "Run a plan on every node of a Slurm allocation",
+                "powerband run plans/mpi-two-nodes.toml --machines slurm",
+            ),
             ("Repeat the experiment of a page", "powerband run --again result.html"),
         ],
     ),
@@ -88,6 +92,7 @@ const EXAMPLES: [(&str, &[Example]); 34] = [
                 "powerband fleet run plan.toml --nodes-file nodes --launcher 'ssh {node}'",
             ),
             ("Try it on simulated nodes", "powerband fleet run plans/fleet-frequency.toml -N 8 --launcher local"),
+            ("Show what a fleet for each of two applications found", "powerband fleet table fleet-hpl fleet-stream"),
         ],
     ),
     (

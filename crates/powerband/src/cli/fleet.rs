@@ -24,6 +24,8 @@ pub(crate) enum FleetVerb {
     Cancel(OneFleet),
     /// Show what a fleet found
     Report(FleetReport),
+    /// Show what settings do to several applications: a fleet for each, on the same nodes
+    Table(FleetTable),
     /// Start again what was lost or is incomplete
     Resume(FleetResume),
     /// Run the part of one node
@@ -81,7 +83,10 @@ pub(crate) struct FleetRun {
 /// How a fleet is waited for.
 #[derive(Args, Debug)]
 pub(crate) struct Waiting {
-    /// Give a node up when it was not available for this time (default: 10m)
+    /// Give up a node whose task shows no sign of life for this time (default: 10m)
+    ///
+    /// A task shows one every 5 s, also where its launcher says that the node is away.
+    /// Once everything is decided, what still runs is cancelled after the same time.
     #[arg(long, value_name = "TIME", default_value = "10m", hide_default_value = true, help_heading = STATISTICS)]
     pub(crate) give_up: String,
     /// Show no progress on the terminal
@@ -109,6 +114,14 @@ pub(crate) struct FleetReport {
     /// Overwrite the file
     #[arg(long, requires = "output", help_heading = OUTPUT)]
     pub(crate) force: bool,
+}
+
+/// `fleet table`.
+#[derive(Args, Debug)]
+pub(crate) struct FleetTable {
+    /// The fleets: each its folder, the beginning of its key, or last
+    #[arg(value_name = "FLEET", num_args = 1.., required = true)]
+    pub(crate) fleets: Vec<String>,
 }
 
 /// `fleet resume`.

@@ -1,5 +1,7 @@
 //! What programs read of the command begins with a version and a kind; what the kinds are, and which types tell them.
 use powerband_record::Started;
+use powerband_report::comparison::Comparison;
+use powerband_report::fleet::{Applications, FleetAnswer};
 use serde::Serialize;
 
 /// Version of the shapes; raised when a field changes its meaning or goes.
@@ -14,6 +16,18 @@ pub(crate) trait Document: Serialize {
 /// An experiment on a table, as `--dry-run` tells it.
 impl Document for Started {
     const KIND: &'static str = "dry-run-table";
+}
+
+impl Document for Comparison {
+    const KIND: &'static str = "comparison";
+}
+
+impl Document for FleetAnswer {
+    const KIND: &'static str = "fleet";
+}
+
+impl Document for Applications {
+    const KIND: &'static str = "applications";
 }
 
 /// A document as it is printed.

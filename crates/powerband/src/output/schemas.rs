@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use powerband_record::Started;
+use powerband_report::comparison::Comparison;
+use powerband_report::fleet::{Applications, FleetAnswer};
 use powerband_report::schema;
 use powerband_session::dry_run::Planned;
 use schemars::JsonSchema;
@@ -48,7 +50,10 @@ fn all() -> Vec<(&'static str, Value)> {
         of::<store::Migrated>(),
         of::<Planned<'_>>(),
         of::<Started>(),
-        schema::of::<powerband_watch::Row>(powerband_watch::KIND, powerband_watch::VERSION),
+        of::<Comparison>(),
+        of::<FleetAnswer>(),
+        of::<Applications>(),
+        schema::of::<powerband_watch::RowShape>(powerband_watch::KIND, powerband_watch::VERSION),
     ]);
     all
 }

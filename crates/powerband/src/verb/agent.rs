@@ -4,9 +4,13 @@ use powerband_host::{Carried, Parting};
 
 use crate::cli;
 use crate::exit::{Answer, Exit, Failure};
-use crate::output;
+use crate::{node_state, output};
 
 pub(crate) fn run(args: &cli::Agent) -> Answer {
+    // In a step of a Slurm job we are one of several nodes.
+    if std::env::var_os("SLURM_STEP_ID").is_some() {
+        node_state::own_state()?;
+    }
     let carried = if args.kept { Some(Carried::Kept) } else { args.carried.then_some(Carried::Once) };
     match serve(carried, &mut output::note)? {
         Service::Refused(class) => Ok(Exit::from(class) as u8),

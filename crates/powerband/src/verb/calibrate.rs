@@ -7,7 +7,7 @@ use crate::loading::load;
 use crate::measure::{Words, measure};
 
 /// Fewest trials that say anything of noise.
-const LEAST_TRIALS: u32 = 12;
+const MIN_TRIALS: u32 = 12;
 /// Trials when neither their number nor a time is given.
 const DEFAULT_TRIALS: u32 = 24;
 /// Trials of a block: one under each of two labels.
@@ -15,9 +15,9 @@ const BLOCK: u32 = 2;
 
 pub(crate) fn run(shared: &Shared, args: &Calibrate) -> Answer {
     let trials = match args.trials {
-        Some(trials) if trials < LEAST_TRIALS => {
+        Some(trials) if trials < MIN_TRIALS => {
             return Err(usage(format!(
-                "--trials {trials}: fewer than {LEAST_TRIALS} trials say little of noise; write --trials {LEAST_TRIALS} or more"
+                "--trials {trials}: fewer than {MIN_TRIALS} trials say little of noise; write --trials {MIN_TRIALS} or more"
             )));
         }
         None if args.setup.budget.is_none() => Some(DEFAULT_TRIALS),

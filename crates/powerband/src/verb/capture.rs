@@ -1,5 +1,5 @@
 //! `capture`: what a machine reads, written into a folder that answers as `recorded:DIR`.
-use powerband_host::{CaptureError, Recording};
+use powerband_host::{CaptureError, CapturedMachine};
 use powerband_machine::Errno;
 use powerband_record::Side;
 use schemars::JsonSchema;
@@ -29,7 +29,7 @@ impl Document for Captured<'_> {
 
 pub(crate) fn run(shared: &Shared, args: &Capture) -> Answer {
     let mut rig = rig::open(shared, Purpose::Look)?;
-    let recording = rig.world().machine(Side::Near).map(|machine| Recording::of(machine));
+    let recording = rig.world().machine(Side::Near).map(|machine| CapturedMachine::of(machine));
     // What a lost machine does not answer is not what it is.
     rig::check_lost(rig.world())?;
     let recording = recording.ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;

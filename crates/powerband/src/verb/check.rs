@@ -39,13 +39,13 @@ impl Document for Compared {
 pub(crate) fn run(shared: &Shared) -> Answer {
     let mut rig = rig::open(shared, Purpose::Look)?;
     let (mut settings, mut changed_files) = (Vec::new(), Vec::new());
-    for side in [Side::Near, Side::Far] {
+    for side in rig.world().sides() {
         let Some(machine) = rig.world().machine(side) else { continue };
         let manifest = Manifest::read(machine).map_err(KeepError::from)?;
         let open = machine.open_entries();
         let (checked, changed) = check(machine, &open, &manifest);
         settings.extend(checked.into_iter().map(|checked| Row { side, checked }));
-        changed_files.extend(changed.into_iter().map(|file| format!("{}{file}", rig::there(side))));
+        changed_files.extend(changed.into_iter().map(|file| format!("{}{file}", side.prefix())));
     }
     rig::check_lost(rig.world())?;
     let in_force = settings.iter().filter(|row| row.checked.in_force).count();
@@ -68,7 +68,7 @@ fn words(compared: &Compared) -> String {
         let place = placed(&checked.setting.knob, &checked.setting.site);
         let reads = checked.reads.as_deref().unwrap_or("nothing");
         let culprit = checked.culprit.as_deref().unwrap_or_default();
-        lines.push(format!("{}{place}: kept {}, reads {reads}; {culprit}", rig::there(*side), checked.setting.value));
+        lines.push(format!("{}{place}: kept {}, reads {reads}; {culprit}", side.prefix(), checked.setting.value));
     }
     lines.extend(compared.changed_files.iter().cloned());
     lines.push(format!("{} of {} kept settings are in force", compared.in_force, compared.kept));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use powerband_load::MetricSpec;
 use powerband_record::{Better, Metric, parse_percent};
-use powerband_report::comparison::{Ask, CompareError, Comparison, Csv, Measured, several, within};
+use powerband_report::comparison::{CompareError, Comparison, ComparisonRequest, Csv, Measured, several, within};
 use powerband_report::picture::comparison_pictures;
 use powerband_rig::{MAX_MEASURED_BYTES, read_text};
 use powerband_store::Store;
@@ -16,7 +16,7 @@ use crate::stored::{model, need_store};
 use crate::{output, page};
 
 pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
-    let ask = Ask {
+    let ask = ComparisonRequest {
         metrics: args.metrics.iter().map(|text| metric(text)).collect::<Result<_, _>>()?,
         margin: share("margin", args.margin.as_deref())?,
         alpha: share("alpha", args.alpha.as_deref())?,
@@ -37,7 +37,7 @@ pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
         return Ok(answer);
     }
     if shared.json {
-        return output::print_json(&found);
+        return output::print_document(&found);
     }
     let width = output::width();
     output::print(&if shared.verbose { found.render(width) } else { found.brief(width, &output::again_with("-v")) });
@@ -81,7 +81,7 @@ struct Side {
     setting: Option<String>,
 }
 
-fn stored(shared: &Shared, args: &Compare, ask: &Ask) -> Result<Comparison, Failure> {
+fn stored(shared: &Shared, args: &Compare, ask: &ComparisonRequest) -> Result<Comparison, Failure> {
     if args.sides.len() < 2 {
         return Err(usage(
             "compare takes two or more of the experiments that `powerband list` shows, e.g. `powerband compare 3 4` or `powerband compare 3:a 3:b`; or --from-csv FILE",
@@ -112,7 +112,7 @@ fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<Str
     let store = need_store(shared)?;
     let ids = args.sides.iter().flat_map(|side| side.split(':').next().unwrap_or_default().split(','));
     let ids: BTreeSet<i64> = ids.map(|id| store.resolve(id).map_err(not_found)).collect::<Result<_, _>>()?;
-    let models = ids.into_iter().map(|id| model(&store, id)).collect::<Result<Vec<_>, _>>()?;
+    let models = ids.into_iter().map(|id| model(shared, &store, id)).collect::<Result<Vec<_>, _>>()?;
     let pictures = comparison_pictures(found, &models);
     powerband_report::page::comparison(found, &models, &pictures).map_err(|error| Failure::new(Exit::Failed, error))
 }
@@ -123,7 +123,7 @@ fn read(path: &Path) -> Result<Csv, Failure> {
 }
 
 /// The columns to read: those asked for, or all.
-fn columns(csv: &Csv, ask: &mut Ask) -> Result<(), Failure> {
+fn columns(csv: &Csv, ask: &mut ComparisonRequest) -> Result<(), Failure> {
     if ask.metrics.is_empty() {
         ask.metrics = csv.metrics().map(metric).collect::<Result<_, _>>()?;
     }
@@ -131,7 +131,7 @@ fn columns(csv: &Csv, ask: &mut Ask) -> Result<(), Failure> {
 }
 
 /// One table: two settings named, or all against the first.
-fn table(path: &Path, names: &[String], mut ask: Ask) -> Result<Comparison, Failure> {
+fn table(path: &Path, names: &[String], mut ask: ComparisonRequest) -> Result<Comparison, Failure> {
     let csv = read(path)?;
     columns(&csv, &mut ask)?;
     let measured = csv.measured(&ask.metrics).map_err(failure)?;
@@ -153,7 +153,7 @@ fn table(path: &Path, names: &[String], mut ask: Ask) -> Result<Comparison, Fail
 }
 
 /// One file a side, each a setting called as its file.
-fn tables(first: &Path, second: &Path, mut ask: Ask) -> Result<Comparison, Failure> {
+fn tables(first: &Path, second: &Path, mut ask: ComparisonRequest) -> Result<Comparison, Failure> {
     let stem = |path: &Path| {
         path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
     };

@@ -1,7 +1,7 @@
 //! `doctor`: what the kernel lets powerband turn here, and what to type or change about the rest.
 use std::path::Path;
 
-use powerband_knob::doctor::{self, Config, DefaultGovernor, Examined, Finding, Kernel, Mark, Section};
+use powerband_knob::doctor::{self, Config, DefaultGovernor, DoctorFinding, Examined, Kernel, Mark, Section};
 use powerband_machine::{Errno, Identity};
 use powerband_record::Side;
 use powerband_rig::access::allowed_here;
@@ -78,7 +78,7 @@ fn machine(
     let inventory = powerband_meter::find_all(machine);
     // What a lost machine does not answer is not what it lacks.
     rig::check_lost(rig.world())?;
-    let found = inventory.meters.iter().map(|meter| Finding {
+    let found = inventory.meters.iter().map(|meter| DoctorFinding {
         mark: Mark::Ok,
         about: meter.meter.to_string(),
         told: format!("covers {}, read from {}", meter.boundary, meter.source),
@@ -86,10 +86,10 @@ fn machine(
     });
     let absent = inventory.absent.iter().map(|absent| {
         let todo = (!absent.lines.is_empty()).then(|| absent.lines.join("; "));
-        Finding { todo, ..Finding::note(absent.meter.to_string(), absent.why.clone()) }
+        DoctorFinding { todo, ..DoctorFinding::note(absent.meter.to_string(), absent.why.clone()) }
     });
-    let unread = inventory.unread.iter().map(Finding::unread);
-    let findings: Vec<Finding> = found.chain(absent).chain(unread).collect();
+    let unread = inventory.unread.iter().map(DoctorFinding::unread);
+    let findings: Vec<DoctorFinding> = found.chain(absent).chain(unread).collect();
     examined.sections.extend(access(&identity));
     if !findings.is_empty() {
         examined.sections.push(Section { name: "meters", title: "meters".into(), findings });
@@ -108,10 +108,10 @@ fn access(identity: &Identity) -> Option<Section> {
             .map(|line| {
                 let (about, told) = line.split_once(": ").unwrap_or((line, ""));
                 let told = format!("the access service sets it for you: {told}");
-                Finding { mark: Mark::Ok, about: about.into(), told, todo: None }
+                DoctorFinding { mark: Mark::Ok, about: about.into(), told, todo: None }
             })
             .collect(),
-        Err(error) => vec![Finding::note("access service", error.to_string())],
+        Err(error) => vec![DoctorFinding::note("access service", error.to_string())],
     };
     Some(Section { name: "access", title: "access service".into(), findings })
 }
@@ -181,7 +181,7 @@ fn absent(identity: Option<&Identity>, examined: &Examined) -> Vec<&'static str>
     if identity.is_none() {
         return Vec::new();
     }
-    let is_ok = |found: &Finding| found.mark == Mark::Ok;
+    let is_ok = |found: &DoctorFinding| found.mark == Mark::Ok;
     let cpufreq = examined.sections.iter().flat_map(|section| &section.findings);
     let cpufreq = cpufreq.filter(|found| found.about == "cpufreq.*").any(is_ok);
     let meter = examined.sections.iter().any(|section| section.name == "meters" && section.findings.iter().any(is_ok));
@@ -189,7 +189,7 @@ fn absent(identity: Option<&Identity>, examined: &Examined) -> Vec<&'static str>
     lacks.into_iter().filter(|(there, _)| !there).map(|(_, name)| name).collect()
 }
 
-fn line(found: &Finding) -> String {
+fn line(found: &DoctorFinding) -> String {
     let mark = match found.mark {
         Mark::Ok => "ok",
         Mark::Missing => "missing",

@@ -27,13 +27,13 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     let bytes = match format {
         Format::Journal => journal(&store, id)?.into_bytes(),
         Format::Csv if args.timelines => readings(&store, id, None)?.csv().into_bytes(),
-        Format::Csv => powerband_report::csv::render(&model(&store, id)?).into_bytes(),
-        Format::Json => json(&model(&store, id)?)?.into_bytes(),
-        Format::Md => powerband_report::markdown::render(&model(&store, id)?).into_bytes(),
-        Format::Svg => picture(&store, id, args)?.into_bytes(),
+        Format::Csv => powerband_report::csv::render(&model(shared, &store, id)?).into_bytes(),
+        Format::Json => json(&model(shared, &store, id)?)?.into_bytes(),
+        Format::Md => powerband_report::markdown::render(&model(shared, &store, id)?).into_bytes(),
+        Format::Svg => picture(shared, &store, id, args)?.into_bytes(),
         Format::Png => {
             let width = args.width.unwrap_or((WIDTH * TWICE) as u32);
-            png(&picture(&store, id, args)?, width)?
+            png(&picture(shared, &store, id, args)?, width)?
         }
     };
     match args.output.as_deref().filter(|path| path.as_os_str() != "-") {
@@ -91,9 +91,9 @@ fn journal(store: &Store, id: i64) -> Result<String, Failure> {
 }
 
 /// The drawing of one picture of an experiment, by name; the first without one.
-fn picture(store: &Store, id: i64, args: &Export) -> Result<String, Failure> {
+fn picture(shared: &Shared, store: &Store, id: i64, args: &Export) -> Result<String, Failure> {
     let name = args.picture.as_deref();
-    let pictures = page::pictures_of(store, id)?;
+    let pictures = page::pictures_of(shared, store, id)?;
     let found = match name {
         Some(name) => pictures.iter().find(|picture| picture.id == name),
         None => pictures.first(),
@@ -119,12 +119,12 @@ fn write(path: &Path, bytes: &[u8]) -> Answer {
 }
 
 /// Writes the files that an experiment was asked to write at its end.
-pub(crate) fn after(store: &Store, id: i64, exports: &Exports) -> Result<(), Failure> {
+pub(crate) fn after(shared: &Shared, store: &Store, id: i64, exports: &Exports) -> Result<(), Failure> {
     let Exports { export_markdown, export_json, export_csv } = exports;
     if [export_markdown, export_json, export_csv].iter().all(|file| file.is_none()) {
         return Ok(());
     }
-    let model = model(store, id)?;
+    let model = model(shared, store, id)?;
     if let Some(path) = export_markdown {
         write(path, powerband_report::markdown::table(&model).as_bytes())?;
     }

@@ -7,6 +7,7 @@ mod report;
 mod resume;
 mod start;
 mod status;
+mod table;
 mod task;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub(crate) fn run(shared: &Shared, args: &cli::Fleet) -> Answer {
         FleetVerb::Cancel(args) => cancel::run(shared, args),
         FleetVerb::Report(args) => report::run(shared, args),
         FleetVerb::Resume(args) => resume::run(shared, args),
+        FleetVerb::Table(args) => table::run(shared, args),
         FleetVerb::Task(args) => task::run(shared, args),
     }
 }
@@ -49,7 +51,11 @@ fn home() -> Result<PathBuf, Failure> {
 
 /// The fleet that was named, with its folder.
 fn find(args: &OneFleet) -> Result<(Folder, Fleet), Failure> {
-    let folder = Folder::find(&home()?, &args.fleet)?;
+    find_named(&args.fleet)
+}
+
+fn find_named(text: &str) -> Result<(Folder, Fleet), Failure> {
+    let folder = Folder::find(&home()?, text)?;
     let fleet = folder.fleet()?;
     Ok((folder, fleet))
 }

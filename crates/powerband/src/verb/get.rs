@@ -1,6 +1,6 @@
 //! `get`: what knobs read now.
-use powerband_knob::Reading;
 use powerband_knob::look::text::shares;
+use powerband_knob::{KnobReading, machines_of};
 use powerband_machine::{Errno, Hold, Machine, OpenEntry};
 use powerband_record::{KnobRef, Side};
 use powerband_rig::leftovers;
@@ -25,7 +25,7 @@ struct Row {
     /// Of which machine.
     side: Side,
     /// What reads there.
-    reading: Reading,
+    reading: KnobReading,
     /// What `set` had left there, where something else reads now: that was lost, or somebody has changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     was_set_to: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
     let mut readings = Vec::new();
     for text in &args.knobs {
         let knob = KnobRef::parse(text).map_err(usage)?;
-        for &side in knob.side.each() {
+        for side in machines_of(&knob, rig.world())? {
             let machine: &mut dyn Machine = rig.world().machine(side).ok_or_else(|| rig::no_far(text))?;
             let found = powerband_knob::get(machine, &knob, &narrow)?;
             let set = leftovers::in_force(machine);
@@ -60,7 +60,7 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
     }
     let mut text = String::new();
     for Row { side, reading, was_set_to } in &readings {
-        let side = rig::there(*side);
+        let side = side.prefix();
         let cpus = reading.cpus.as_ref().map(|cpus| format!(" (cpus {cpus})")).unwrap_or_default();
         let lost = was_set_to.as_ref().map_or_else(String::new, |ours| {
             format!(" (powerband set it to {ours}; that was lost, or somebody has changed it)")
@@ -88,7 +88,7 @@ fn unreadable(readings: &[Row]) -> Option<Failure> {
 
 /// What `set` had left where something else reads now. Limits, which show what came of a request a moment later, are not
 /// asked: the ledger has no value of theirs to compare with.
-fn lost(set: &[OpenEntry], reading: &Reading) -> Option<String> {
+fn lost(set: &[OpenEntry], reading: &KnobReading) -> Option<String> {
     let is_it = |it: &&OpenEntry| it.turn.knob == reading.knob && it.turn.site == reading.site;
     let entry = set.iter().rev().find(is_it).filter(|it| it.turn.before.is_some() && it.turn.hold == Hold::Set)?;
     let (now, asked) = (reading.value.as_deref()?.trim(), entry.turn.asked.trim());
@@ -103,7 +103,7 @@ fn apart(readings: &[Row]) -> Vec<String> {
     let told = |(side, knob): (Side, &str)| {
         let of_it = readings.iter().filter(|row| row.side == side && row.reading.knob == knob);
         let shown: Vec<&str> = of_it.map(|row| row.reading.shown.as_str()).collect();
-        let side = rig::there(side);
+        let side = side.prefix();
         shares(&shown).map(|shares| format!("{side}{knob}: {shares} sites"))
     };
     knobs.into_iter().filter_map(told).collect()

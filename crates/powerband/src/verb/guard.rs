@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use powerband_host::Holder;
 use powerband_knob::{Applied, Reached};
 use powerband_machine::{DEVICES, Look, Machine, StopSignal, Wake, World};
-use powerband_persist::{Configured, KeepError, KnobChange, KnobWatch, Manifest, Why, why};
-use powerband_record::{KnobRef, Side, Writer};
+use powerband_persist::{Configured, KeepError, KnobChange, KnobSetter, KnobWatch, Manifest, why};
+use powerband_record::{IntoOrdered as _, KnobRef, Side, Writer};
 
 use self::hold::{Again, Held};
 use self::notify::Manager;
-use self::powerbands::{News, recognise};
+use self::powerbands::{AttributedChange, recognise};
 pub(crate) use self::told::{Checked, Line};
 use self::told::{Outcome, Tally, is_kernel, opponent};
 use self::wanted::{Check, Place, Wanted, settings_to_guard};
@@ -178,7 +178,7 @@ impl<'a> Guarding<'a> {
 
     /// Sets what is not as wanted at the beginning.
     fn set_first(&mut self, machine: &mut dyn Machine) -> Result<(), Failure> {
-        let wrong: BTreeSet<String> = self.held.wrong(&self.checks).into_iter().map(|(knob, _)| knob).collect();
+        let wrong: BTreeSet<String> = self.held.wrong(&self.checks).into_iter().map(|(knob, _)| knob).into_set();
         if wrong.is_empty() {
             return Ok(());
         }
@@ -242,7 +242,7 @@ impl<'a> Guarding<'a> {
             // Written since the changes were read: who wrote is known before it is set again.
             changes.extend(self.watch.look(machine));
         }
-        let news: Vec<News> =
+        let news: Vec<AttributedChange> =
             changes.into_iter().map(|change| recognise(change, self.holder.as_ref(), self.shared, machine)).collect();
         self.leave_to_powerband(&news);
         let mut done = BTreeMap::new();
@@ -252,7 +252,7 @@ impl<'a> Guarding<'a> {
             set = self.set_again(machine, &news, now_ns, &mut done);
         }
         let mut explained = BTreeMap::new();
-        for News { change, powerband } in &news {
+        for AttributedChange { change, powerband } in &news {
             let outcome = done.get(&change.knob);
             let idle = outcome.is_none_or(|(outcome, _)| *outcome == Outcome::Left);
             if change.is_same() && idle {
@@ -274,9 +274,9 @@ impl<'a> Guarding<'a> {
     }
 
     /// A knob that a powerband has changed stays until it is as wanted or another program changes it.
-    fn leave_to_powerband(&mut self, news: &[News]) {
-        let wrong: BTreeSet<&String> = self.checks.iter().filter(|it| !it.as_wanted).map(|it| &it.knob).collect();
-        for News { change, powerband } in news.iter().filter(|news| wrong.contains(&news.change.knob)) {
+    fn leave_to_powerband(&mut self, news: &[AttributedChange]) {
+        let wrong: BTreeSet<&String> = self.checks.iter().filter(|it| !it.as_wanted).map(|it| &it.knob).into_set();
+        for AttributedChange { change, powerband } in news.iter().filter(|news| wrong.contains(&news.change.knob)) {
             if powerband.is_some() {
                 self.held.left.insert(change.knob.clone());
             } else if !change.by.is_empty() {
@@ -286,13 +286,13 @@ impl<'a> Guarding<'a> {
     }
 
     /// Leaves the knobs to their opponents that have changed them too often.
-    fn give_up(&mut self, news: &[News], now_ns: u64, done: &mut Done) {
+    fn give_up(&mut self, news: &[AttributedChange], now_ns: u64, done: &mut Done) {
         for place in self.held.wrong(&self.checks) {
             let Some(opponent) = opponent_of(&place, news) else { continue };
             if self.held.is_lost(place.clone(), &opponent, now_ns) {
                 let reason = format!(
                     "{opponent} has changed it again after guard set it {} times within a minute",
-                    hold::MOST_FIGHTS
+                    hold::MAX_FIGHTS
                 );
                 self.held.given_up.insert(place.0.clone());
                 done.insert(place.0, (Outcome::GivenUp, Some(reason)));
@@ -304,9 +304,15 @@ impl<'a> Guarding<'a> {
     }
 
     /// Sets again what is wrong; answers what was set.
-    fn set_again(&mut self, machine: &mut dyn Machine, news: &[News], now_ns: u64, done: &mut Done) -> Applied {
+    fn set_again(
+        &mut self,
+        machine: &mut dyn Machine,
+        news: &[AttributedChange],
+        now_ns: u64,
+        done: &mut Done,
+    ) -> Applied {
         let places = self.held.wrong(&self.checks);
-        let wrong: BTreeSet<String> = places.iter().map(|(knob, _)| knob.clone()).collect();
+        let wrong: BTreeSet<String> = places.iter().map(|(knob, _)| knob.clone()).into_set();
         if wrong.is_empty() {
             return Applied::default();
         }
@@ -365,7 +371,7 @@ impl<'a> Guarding<'a> {
     /// The line of a configuration behind a change; what acts on each knob is looked for once.
     fn configured(
         &self,
-        explained: &mut BTreeMap<String, Option<Why>>,
+        explained: &mut BTreeMap<String, Option<KnobSetter>>,
         machine: &mut dyn Look,
         change: &KnobChange,
         by: &Writer,
@@ -404,7 +410,7 @@ impl<'a> Guarding<'a> {
 type Done = BTreeMap<String, (Outcome, Option<String>)>;
 
 /// Who has changed a knob at a site, if that was a program and no powerband.
-fn opponent_of((knob, site): &Place, news: &[News]) -> Option<String> {
+fn opponent_of((knob, site): &Place, news: &[AttributedChange]) -> Option<String> {
     // What is absent has no site, and went with a site of another name.
     let is_it = |change: &KnobChange| change.knob == *knob && (change.site == *site || change.new.is_none());
     let others = news.iter().filter(|news| is_it(&news.change) && news.powerband.is_none());

@@ -48,7 +48,7 @@ pub(crate) struct All {
 struct Cpu {
     /// Absent where there is no cpufreq.
     #[serde(flatten)]
-    clocks: Option<look::Clocks>,
+    clocks: Option<look::PolicyFrequencies>,
     /// CPUs in service.
     online: String,
     /// What is known of CPUs.
@@ -269,7 +269,7 @@ fn turned(rig: &mut Rig) -> Vec<TurnedRow> {
     let mut rows = Vec::new();
     for side in [Side::Near, Side::Far] {
         let entries = rig.world().machine(side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
-        let there = rig::there(side);
+        let there = side.prefix();
         for entry in entries.into_iter().filter(|entry| leftovers::is_requested(&entry.turn)) {
             let turn = &entry.turn;
             let (held_by, how) = match turn.hold {

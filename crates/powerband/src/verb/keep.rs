@@ -4,11 +4,12 @@ mod unconfirmed;
 
 use std::collections::BTreeSet;
 
-use powerband_knob::{Applied, Planned, plan, restore};
+use powerband_knob::{Applied, PlannedKnob, plan, restore};
 use powerband_machine::{EntryId, Errno, Machine};
-use powerband_persist::{KeepError, Keeping, KeptSetting, Manifest, Origin, kept_entries};
-use powerband_record::{Setting, Side};
-use powerband_report::advice;
+use powerband_persist::{KeepError, Keeping, KeptSetting, Manifest, Origin, kept_entries, set_by};
+use powerband_record::{CpuList, IntoOrdered as _, Setting, Side};
+use powerband_report::{Model, advice};
+use powerband_rig::Names;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,6 +20,7 @@ use crate::held::put_back;
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
 use crate::stored::{model, need_store};
+use crate::typed::for_machines;
 
 /// What is kept, or would be.
 #[derive(Serialize, JsonSchema)]
@@ -60,6 +62,8 @@ impl From<KeepError> for Failure {
 struct Asked {
     setting: Setting,
     origin: Origin,
+    /// The CPUs that it was measured on, where those are not all.
+    cpus: Option<CpuList>,
 }
 
 pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
@@ -68,30 +72,37 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
     }
     let mut asked = asked(shared, &args.what)?;
     asked.origin.until_confirmed = args.until_confirmed;
+    let mut of_cpus = shared.clone();
+    of_cpus.cpus = of_cpus.cpus.or_else(|| asked.cpus.take());
+    let shared = &of_cpus;
     let mut rig = rig::open(shared, if args.dry_run { Purpose::Rehearse } else { Purpose::Turn })?;
     if args.dry_run {
         return rehearse(shared, &mut rig, &asked);
     }
     let names = rig::names(shared);
     let mut told = set::turn(&mut rig, &asked.setting, shared, false)?;
-    if let Some(sentence) = not_taken(&told) {
+    if let Some(sentence) = not_taken(&mut rig, &told) {
         put_back(rig.world(), &told.applied, &names)?;
         return Err(Failure::new(Exit::Unsupported, sentence));
     }
-    let mut machines = Vec::new();
+    let (mut machines, mut of_machines) = (Vec::new(), Vec::new());
     for at in 0..told.applied.len() {
         let side = told.applied[at].0;
         let mut written = Applied::default();
-        let kept: Option<Result<Keeping, Failure>> = rig.world().machine(side).map(|machine| {
+        let kept: Option<Result<(Keeping, Vec<String>), Failure>> = rig.world().machine(side).map(|machine| {
             let keeping = keeping(machine, shared, &asked, side)?;
             write(machine, &keeping, &mut written.entries)?;
-            Ok(keeping)
+            let lines = lines_of(side, &keeping.manifest);
+            Ok((keeping, lines))
         });
-        // What was written is taken back with the rest, also where writing has failed.
+        // What was written is undone with the rest, also where writing has failed.
         told.applied.push((side, written));
         match kept {
             None => {}
-            Some(Ok(keeping)) => machines.push((side, keeping)),
+            Some(Ok((keeping, lines))) => {
+                machines.push((side, keeping));
+                of_machines.extend(lines);
+            }
             Some(Err(failure)) => {
                 put_back(rig.world(), &told.applied, &names).inspect_err(|_| output::error(&failure.sentence))?;
                 return Err(failure);
@@ -102,20 +113,29 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
     if shared.json {
         return print(&machines, false);
     }
+    let typed = |verb: &str| for_machines(&names, verb);
     let mut lines = std::mem::take(&mut told.lines);
-    lines.extend(machines.iter().flat_map(|(side, keeping)| lines_of(*side, &keeping.manifest)));
+    lines.append(&mut of_machines);
     if machines.iter().any(|(_, keeping)| keeping.manifest.until_confirmed) {
-        lines.push("at the second boot it is removed, unless you type `powerband confirm` before".to_owned());
+        lines.push(format!("at the second boot it is removed, unless you type `{}` before", typed("confirm")));
     }
-    lines.push("compare with `powerband check`; remove with `powerband unkeep`".to_owned());
+    lines.push(format!("compare with `{}`; remove with `{}`", typed("check"), typed("unkeep")));
     output::print(&lines.join("\n"));
     Ok(Exit::Fine as u8)
 }
 
-/// Why what was set is not worth keeping: another value came of it, and would at each boot.
-fn not_taken(told: &set::Told) -> Option<String> {
-    let inexact = told.applied.iter().flat_map(|(_, applied)| applied.inexact()).next()?;
-    Some(format!("nothing is kept and everything was restored: {}; keep a value that is taken", inexact.words()))
+/// Why what was set is not worth keeping: another value came of it, and would at each boot; or who sets the other one now.
+fn not_taken(rig: &mut Rig, told: &set::SetOutput) -> Option<String> {
+    let (side, inexact) = told.applied.iter().find_map(|(side, applied)| Some((*side, *applied.inexact().first()?)))?;
+    let other = rig.world().machine(side).and_then(|machine| {
+        let open = machine.open_entries();
+        set_by(machine, &open, &inexact.named.name, &inexact.site.name)
+    });
+    let what_next = match other {
+        Some(other) => format!("{other} sets it at the same time: type it again once that is done"),
+        None => "keep a value that is taken".to_owned(),
+    };
+    Some(format!("nothing is kept and everything was restored: {}; {what_next}", inexact.words()))
 }
 
 /// The setting of the words, or the one that an experiment recommends.
@@ -126,12 +146,13 @@ fn asked(shared: &Shared, words: &[String]) -> Result<Asked, Failure> {
         settings => {
             let setting = set::typed(settings)?;
             let lines = vec![format!("Asked for: {}", setting.turns())];
-            return Ok(Asked { setting, origin: Origin { lines, ..origin(shared) } });
+            return Ok(Asked { setting, origin: Origin { lines, ..origin(shared) }, cpus: None });
         }
     };
     let store = need_store(shared)?;
     let id = store.resolve(id).map_err(crate::failure::not_found)?;
-    let model = model(&store, id)?;
+    let model = model(shared, &store, id)?;
+    check_place(shared, &model, id)?;
     let Some(advice) = advice(&model) else {
         let why = powerband_report::no_advice(&model).unwrap_or_else(|| "it recommends no setting".to_owned());
         let sentence = format!(
@@ -152,7 +173,21 @@ fn asked(shared: &Shared, words: &[String]) -> Result<Asked, Failure> {
     let gain = if gain.is_empty() { advice.why } else { gain };
     let verdict = format!("{}: {gain}", model.label(advice.setting));
     let lines = vec![format!("Experiment {id}: {verdict}")];
-    Ok(Asked { setting, origin: Origin { lines, experiment: Some(id), verdict: Some(verdict), ..origin(shared) } })
+    let origin = Origin { lines, experiment: Some(id), verdict: Some(verdict), ..origin(shared) };
+    Ok(Asked { setting, origin, cpus: model.started.cpus.clone() })
+}
+
+/// What was measured elsewhere is not kept here, unless this machine is named.
+fn check_place(shared: &Shared, model: &Model, id: i64) -> Result<(), Failure> {
+    let then = Names::begun(&model.started);
+    if shared.machine.is_some() || shared.far.is_some() || rig::is_list(shared) || then == Names::new(None, None) {
+        return Ok(());
+    }
+    let next = match powerband_report::kept(model) {
+        Some(there) => format!("`{there}` keeps it there"),
+        None => "`powerband keep KNOB=VALUE` keeps a setting here".to_owned(),
+    };
+    Err(usage(format!("experiment {id} was measured on {}, not on this machine; {next}", then.describe())))
 }
 
 /// The program that checks after each boot: this one, on the machine it runs on.
@@ -165,7 +200,7 @@ fn origin(shared: &Shared) -> Origin {
 /// What has to be written on one machine, whose knobs are set by now.
 fn keeping(machine: &mut dyn Machine, shared: &Shared, asked: &Asked, side: Side) -> Result<Keeping, Failure> {
     let part = powerband_knob::for_side(&asked.setting, side);
-    let planned: Vec<Planned> = plan(&part, machine, &rig::selection(shared)?)?.planned(machine)?;
+    let planned: Vec<PlannedKnob> = plan(&part, machine, &rig::selection(shared)?)?.planned(machine)?;
     let open = machine.open_entries();
     let mut origin = asked.origin.clone();
     // What waits to be confirmed goes on waiting, with what joins it.
@@ -198,10 +233,7 @@ fn write(machine: &mut dyn Machine, keeping: &Keeping, entries: &mut Vec<EntryId
 fn rehearse(shared: &Shared, rig: &mut Rig, asked: &Asked) -> Answer {
     let told = set::turn(rig, &asked.setting, shared, true)?;
     let (mut lines, mut machines) = (told.lines, Vec::new());
-    for side in [Side::Near, Side::Far] {
-        if powerband_knob::for_side(&asked.setting, side).assignments.is_empty() {
-            continue;
-        }
+    for side in rig::machines_of(&asked.setting, rig.world())? {
         let Some(machine) = rig.world().machine(side) else { continue };
         let keeping = keeping(machine, shared, asked, side)?;
         lines.extend(keeping.files.iter().map(diff::of));
@@ -219,17 +251,19 @@ fn rehearse(shared: &Shared, rig: &mut Rig, asked: &Asked) -> Answer {
 /// Each place with what it keeps, a line each.
 fn lines_of(side: Side, manifest: &Manifest) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let there = rig::there(side);
+    let there = side.prefix();
     for setting in &manifest.settings {
         let of = setting.experiment.map(|id| format!(" (experiment {id})")).unwrap_or_default();
         let (knob, value) = (&setting.knob, &setting.value);
-        let line = format!("{there}kept over reboots: {knob}={value}{of}, set at boot by {}", setting.by);
+        let at = if setting.everywhere { String::new() } else { format!("@{}", setting.site) };
+        let line = format!("{there}kept over reboots: {knob}{at}={value}{of}, set at boot by {}", setting.by);
         if !lines.contains(&line) {
             lines.push(line);
         }
     }
-    // Before anything that is started at boot has set it, the kernel's own default holds.
-    let options: BTreeSet<String> = manifest.settings.iter().filter_map(KeptSetting::boot_option).collect();
+    // Before anything that is started at boot has set it, the kernel's own default holds. An option is for all sites.
+    let whole = manifest.settings.iter().filter(|setting| setting.everywhere);
+    let options: BTreeSet<String> = whole.filter_map(KeptSetting::boot_option).into_set();
     if !options.is_empty() {
         let options = Vec::from_iter(options).join(" ");
         lines.push(format!("{there}to have it from the start of the kernel, add to its command line: {options}"));
@@ -248,23 +282,20 @@ fn print(machines: &[(Side, Keeping)], dry_run: bool) -> Answer {
 
 fn list(shared: &Shared) -> Answer {
     let mut rig = rig::open(shared, Purpose::Look)?;
-    let mut machines = Vec::new();
-    for side in [Side::Near, Side::Far] {
+    let (mut machines, mut lines) = (Vec::new(), Vec::new());
+    for side in rig.world().sides() {
         let Some(machine) = rig.world().machine(side) else { continue };
         let manifest = Manifest::read(machine).map_err(KeepError::from)?;
         if !manifest.is_empty() {
+            lines.extend(lines_of(side, &manifest));
+            lines.extend(manifest.verdict.iter().map(|verdict| format!("  {verdict}")));
+            lines.extend(manifest.files.iter().map(|file| format!("  {}", file.path)));
             machines.push(OnMachine { side, manifest, written: Vec::new() });
         }
     }
     rig::check_lost(rig.world())?;
     if shared.json {
         return output::print_document(&Kept { dry_run: false, machines });
-    }
-    let mut lines = Vec::new();
-    for OnMachine { side, manifest, .. } in &machines {
-        lines.extend(lines_of(*side, manifest));
-        lines.extend(manifest.verdict.iter().map(|verdict| format!("  {verdict}")));
-        lines.extend(manifest.files.iter().map(|file| format!("  {}", file.path)));
     }
     output::print(if lines.is_empty() { "nothing is kept".to_owned() } else { lines.join("\n") }.as_str());
     Ok(Exit::Fine as u8)
@@ -274,21 +305,27 @@ fn list(shared: &Shared) -> Answer {
 pub(super) fn confirm(shared: &Shared) -> Result<Option<u8>, Failure> {
     let mut rig = rig::open(shared, Purpose::Turn)?;
     let names = rig::names(shared);
-    let Some(machine) = rig.world().machine(Side::Near) else { return Ok(None) };
-    let kept = Manifest::read(machine).map_err(KeepError::from)?;
-    if !kept.until_confirmed {
-        return Ok(None);
+    let mut told = set::SetOutput::default();
+    for side in rig.world().sides() {
+        let Some(machine) = rig.world().machine(side) else { continue };
+        let kept = Manifest::read(machine).map_err(KeepError::from)?;
+        if !kept.until_confirmed {
+            continue;
+        }
+        let open = machine.open_entries();
+        let origin =
+            Origin { experiment: kept.experiment, verdict: kept.verdict, program: kept.program, ..Origin::default() };
+        let keeping = powerband_persist::keep(machine, &open, &[], &origin).map_err(Failure::from);
+        let mut written = Applied::default();
+        let done = keeping.and_then(|keeping| write(machine, &keeping, &mut written.entries));
+        told.applied.push((side, written));
+        if let Err(failure) = done {
+            put_back(rig.world(), &told.applied, &names).inspect_err(|_| output::error(&failure.sentence))?;
+            return Err(failure);
+        }
     }
-    let open = machine.open_entries();
-    let origin =
-        Origin { experiment: kept.experiment, verdict: kept.verdict, program: kept.program, ..Origin::default() };
-    let keeping = powerband_persist::keep(machine, &open, &[], &origin)?;
-    let mut written = Applied::default();
-    let done = write(machine, &keeping, &mut written.entries);
-    let told = set::Told::of(vec![(Side::Near, written)]);
-    if let Err(failure) = done {
-        put_back(rig.world(), &told.applied, &names).inspect_err(|_| output::error(&failure.sentence))?;
-        return Err(failure);
+    if told.applied.is_empty() {
+        return Ok(None);
     }
     set::keep(&mut rig, &told, &names)?;
     output::print("confirmed: what is kept stays; remove it with `powerband unkeep`");
@@ -303,7 +340,7 @@ pub(crate) fn remove(shared: &Shared, args: &Unkeep) -> Answer {
     let names = rig::names(shared);
     let mut restored = powerband_knob::Restored::default();
     let mut found = false;
-    for side in [Side::Near, Side::Far] {
+    for side in rig.world().sides() {
         let Some(machine) = rig.world().machine(side) else { continue };
         let entries = kept_entries(&machine.open_entries());
         found |= !entries.is_empty();
@@ -318,7 +355,7 @@ pub(crate) fn remove(shared: &Shared, args: &Unkeep) -> Answer {
     } else if found {
         let files = restored.undone + restored.already;
         output::print(&format!(
-            "removed or restored: {files} files and folders; the settings stay in force until the next boot"
+            "removed or restored: {files} files and folders; what is set now stays so until the next boot"
         ));
     } else {
         output::print("nothing is kept");

@@ -1,11 +1,12 @@
 //! `list`: the experiments kept, newest last.
 use powerband_record::BASELINE;
-use powerband_report::list::{List, Row};
+use powerband_report::list::{List, ListRow};
 use powerband_session::is_gone;
 use powerband_store::{State, Summary};
 
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit};
+use crate::stored::store_named;
 use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared) -> Answer {
@@ -19,13 +20,13 @@ pub(crate) fn run(shared: &Shared) -> Answer {
     if list.experiments.is_empty() {
         output::print("no experiments yet; start one with e.g. `powerband run plans/router.toml`");
     } else {
-        output::print(&list.render(output::width()));
+        output::print(&list.render(output::width(), store_named(shared).as_deref()));
     }
     Ok(Exit::Fine as u8)
 }
 
 /// A row of the list from what the store says.
-fn row(summary: Summary) -> Row {
+fn row(summary: Summary) -> ListRow {
     let state = match summary.state {
         State::Running if is_gone(&summary.host, summary.owner.as_ref()) => "interrupted",
         state => state.as_str(),
@@ -35,7 +36,7 @@ fn row(summary: Summary) -> Row {
         Some("found_is_best") => Some(BASELINE.into()),
         _ => None,
     });
-    Row {
+    ListRow {
         id: summary.id,
         started_unix_s: summary.started_unix_s,
         host: summary.host,

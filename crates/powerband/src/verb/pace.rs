@@ -1,7 +1,7 @@
 //! `pace`: a governor in user space, until it is ended.
 use std::io::IsTerminal;
 
-use powerband_cpuspeed::{Configured, Options};
+use powerband_cpuspeed::{DaemonOptions, FileOptions};
 use powerband_machine::World;
 use powerband_record::{Side, format_duration, parse_duration_ns};
 use powerband_rig::{MAX_WRITTEN_BYTES, read_text};
@@ -65,7 +65,7 @@ pub(crate) fn run(shared: &Shared, args: &Pace) -> Answer {
 fn follow(
     world: &mut dyn World,
     shared: &Shared,
-    options: &Options,
+    options: &DaemonOptions,
     for_ns: Option<u64>,
     pacing: &mut Pacing,
 ) -> Result<PaceEnd, Failure> {
@@ -89,14 +89,14 @@ fn follow(
 }
 
 /// The daemon's options: its own defaults, what a file says, what was typed.
-fn options(args: &Cpuspeed) -> Result<Options, Failure> {
+fn options(args: &Cpuspeed) -> Result<DaemonOptions, Failure> {
     if let Some(why) = args.other.refusal() {
         return Err(usage(why));
     }
-    let mut options = Options::default();
+    let mut options = DaemonOptions::default();
     if let Some(file) = &args.config {
         let text = read_text(file, "the configuration", MAX_WRITTEN_BYTES)?;
-        let told = Configured::parse(&text).map_err(|error| usage(format!("{}: {error}", file.display())))?;
+        let told = FileOptions::parse(&text).map_err(|error| usage(format!("{}: {error}", file.display())))?;
         if let Some(governor) = &told.other_governor {
             output::note(format!("{} names the governor {governor}; pace sets userspace", file.display()));
         }

@@ -69,7 +69,7 @@ fn pictures(article: &Replication) -> Vec<Picture> {
 fn summary(done: &[Replication], (sizes, within): (usize, usize), not_tried: usize) -> String {
     let claims: usize = done.iter().map(|one| one.claims.len()).sum();
     let hold = done.iter().flat_map(|one| &one.claims);
-    let hold = hold.filter(|claim| claim.holds == powerband_report::replication::Holds::Yes).count();
+    let hold = hold.filter(|claim| claim.holds == powerband_report::replication::ClaimOutcome::Yes).count();
     let points = || done.iter().flat_map(|one| &one.points).filter_map(powerband_report::replication::Point::holds);
     // Not every article published numbers that are to be met.
     let met = match points().count() {

@@ -10,7 +10,7 @@ use crate::{output, page};
 pub(crate) fn run(shared: &Shared, args: &Report) -> Answer {
     let store = need_store(shared)?;
     let id = store.resolve(&args.id).map_err(not_found)?;
-    let text = page::of_experiment(&store, id)?;
+    let text = page::of_experiment(shared, &store, id)?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("powerband-{id}.html")));
     let answer = page::write(&path, &text, args.force)?;
     if path.as_os_str() != "-" {

@@ -3,7 +3,7 @@ use clap::CommandFactory;
 use powerband_experiment::Plan;
 use powerband_record::ExperimentHeader;
 use powerband_rig::Names;
-use powerband_session::{Begun, BegunPlan, Resumed, SessionError};
+use powerband_session::{Begun, BegunPlan, Options, Resumed, SessionError};
 
 use crate::cli::{Cli, Measuring, Resume, Setup, Shared, Verb};
 use crate::exit::Answer;
@@ -11,7 +11,7 @@ use crate::failure::not_found;
 use crate::measure::{conclude, overridden};
 use crate::progress::Bar;
 use crate::stored::need_store;
-use crate::{output, rig};
+use crate::{machines, output, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     let store = need_store(shared)?;
@@ -19,9 +19,15 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     let begun = begun_words(&store.header(id)?);
     let put = begun.as_ref().and_then(|cli| Some((cli, plan_of(cli)?)));
     let put = |plan: Plan| match &put {
-        Some((cli, (_, measuring))) => overridden(plan, &cli.shared, measuring),
+        Some((cli, (_, measuring))) => {
+            let mut plan = overridden(plan, &cli.shared, measuring);
+            // A list that means nothing any more is found to differ.
+            plan.machines = machines::expanded(&plan.machines).unwrap_or(plan.machines);
+            plan
+        }
         None => plan,
     };
+    let listed = begun.as_ref().map(|cli| machines::expanded(&cli.shared.machines)).transpose()?.unwrap_or_default();
     let resumed = Resumed {
         id,
         max_blocks: args.blocks,
@@ -31,7 +37,8 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
             as_root: begun.as_ref().and_then(setup).is_some_and(|setup| setup.as_root),
             plan: begun.as_ref().and_then(|cli| {
                 let (path, _) = plan_of(cli)?;
-                Some(BegunPlan { path: path.clone(), options: rig::options(&cli.shared), overridden: &put })
+                let options = Options { machines: listed.clone(), ..rig::options(&cli.shared) };
+                Some(BegunPlan { path: path.clone(), options, overridden: &put })
             }),
         },
     };
@@ -55,7 +62,12 @@ fn plan_of(begun: &Cli) -> Option<(&std::path::PathBuf, &Measuring)> {
 
 /// What an experiment runs on and by which seed was said when it was begun.
 fn check_words(shared: &Shared, names: &Names, id: i64) -> Result<(), SessionError> {
-    let given = [("--seed", shared.seed.is_some()), ("--far", shared.far.is_some()), ("--cpus", shared.cpus.is_some())];
+    let given = [
+        ("--seed", shared.seed.is_some()),
+        ("--far", shared.far.is_some()),
+        ("--machines", rig::is_list(shared)),
+        ("--cpus", shared.cpus.is_some()),
+    ];
     if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
         return Err(SessionError::Usage(format!("experiment {id} goes on as it was begun; leave out {option}")));
     }

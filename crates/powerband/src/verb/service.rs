@@ -33,7 +33,7 @@ fn log(line: &str) {
 }
 
 pub(crate) fn run(shared: &Shared, args: &cli::Service) -> Answer {
-    let policy = args.policy.clone().unwrap_or_else(|| PathBuf::from(POLICY_FILE));
+    let policy = policy_file(args);
     if let Some(user) = &args.check {
         return check(shared, args, user);
     }
@@ -51,6 +51,12 @@ pub(crate) fn run(shared: &Shared, args: &cli::Service) -> Answer {
     Ok(Exit::Fine as u8)
 }
 
+/// The policy as a whole path, since every folder above it is looked at.
+fn policy_file(args: &cli::Service) -> PathBuf {
+    let named = args.policy.clone().unwrap_or_else(|| PathBuf::from(POLICY_FILE));
+    std::path::absolute(&named).unwrap_or(named)
+}
+
 /// What the policy lets a user set: by the file where it can be read, and by the service's word for a caller without root.
 fn check(shared: &Shared, args: &cli::Service, user: &str) -> Answer {
     let named = (!user.is_empty()).then(|| user.to_owned());
@@ -58,7 +64,7 @@ fn check(shared: &Shared, args: &cli::Service, user: &str) -> Answer {
     let allowed = match allowed_here().filter(|_| asks) {
         Some(answered) => answered.map_err(RigError::from)?,
         None => {
-            let policy = args.policy.clone().unwrap_or_else(|| PathBuf::from(POLICY_FILE));
+            let policy = policy_file(args);
             let policy = policy_of(&policy).map_err(RigError::from)?;
             match &named {
                 None => policy.lines(&powerband_host::user_name),

@@ -34,7 +34,7 @@ pub(crate) struct Turned<'a> {
     /// What the clocks do now.
     #[serde(skip_serializing_if = "Option::is_none")]
     witnesses: Option<&'a [Heard]>,
-    /// Whether somebody confirmed it in time; without that it was put back.
+    /// Whether somebody confirmed it in time; without that it was restored.
     #[serde(skip_serializing_if = "Option::is_none")]
     confirmed: Option<bool>,
 }
@@ -74,7 +74,7 @@ impl Document for Turned<'_> {
 
 /// What was turned, or would be, as it comes.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct SetOutput {
     pub(super) lines: Vec<String>,
     rows: Vec<Row>,
     pub(super) applied: Vec<(Side, Applied)>,
@@ -142,7 +142,7 @@ fn confirmation_time_ns(text: &str) -> Result<u64, Failure> {
 }
 
 /// Makes what is turned stay, all of it: until then it is held, so that nothing of it outlives us by half.
-pub(super) fn keep(rig: &mut Rig, told: &Told, names: &rig::Names) -> Result<(), Failure> {
+pub(super) fn keep(rig: &mut Rig, told: &SetOutput, names: &rig::Names) -> Result<(), Failure> {
     for (side, applied) in &told.applied {
         let Some(machine) = rig.world().machine(*side) else { continue };
         if let Err(error) = machine.keep(&applied.entries) {
@@ -154,34 +154,32 @@ pub(super) fn keep(rig: &mut Rig, told: &Told, names: &rig::Names) -> Result<(),
 }
 
 /// Turns each side's part of a setting, held until it is kept, or says how it would be.
-pub(super) fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Result<Told, Failure> {
+pub(super) fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Result<SetOutput, Failure> {
     let narrow = rig::selection(shared)?;
-    let mut told = Told::default();
-    for side in [Side::Near, Side::Far] {
+    let names = rig::names(shared);
+    let mut told = SetOutput::default();
+    for side in rig::machines_of(setting, rig.world())? {
         let part = for_side(setting, side);
-        if part.assignments.is_empty() {
-            continue;
-        }
-        let there_is_none = || Failure::new(Exit::Usage, "there is no far machine; name it with --far");
-        let turned = rig.world().machine(side).ok_or_else(there_is_none).and_then(|machine| {
-            let steps = plan(&part, machine, &narrow)?;
+        let turned = rig.world().machine(side).map(|machine| {
+            let on = |error: KnobError| error.on(side);
+            let steps = plan(&part, machine, &narrow).map_err(on)?;
             steps.may_stay()?;
             if dry_run {
-                return Ok((steps, None));
+                return Ok::<_, Failure>((steps, None));
             }
-            let mut applied = apply_steps(machine, &steps, Hold::Held)?;
+            let mut applied = apply_steps(machine, &steps, Hold::Held).map_err(on)?;
             applied.look_again(machine);
             Ok((steps, Some(applied)))
         });
         match turned {
-            Ok((steps, None)) => {
+            None => {}
+            Some(Ok((steps, None))) => {
                 told.lines.extend(describe_steps(&steps));
                 told.rows.extend(steps.lines.into_iter().map(|line| Row { side, what: What::Step(line) }));
             }
-            Ok((_, Some(applied))) => told.tell(side, applied),
-            Err(failure) => {
-                put_back(rig.world(), &told.applied, &rig::names(shared))
-                    .inspect_err(|_| output::error(&failure.sentence))?;
+            Some(Ok((_, Some(applied)))) => told.tell(side, applied),
+            Some(Err(failure)) => {
+                put_back(rig.world(), &told.applied, &names).inspect_err(|_| output::error(&failure.sentence))?;
                 rig::check_lost(rig.world())?;
                 return Err(failure);
             }
@@ -190,12 +188,7 @@ pub(super) fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: b
     Ok(told)
 }
 
-impl Told {
-    /// Of what was written without a word.
-    pub(super) fn of(applied: Vec<(Side, Applied)>) -> Self {
-        Told { applied, ..Told::default() }
-    }
-
+impl SetOutput {
     /// Whether an access service holds any of it, so that it goes when we do.
     fn is_lent(&self, world: &mut dyn World) -> bool {
         self.applied.iter().any(|(side, applied)| {
@@ -205,7 +198,7 @@ impl Told {
     }
 
     fn tell(&mut self, side: Side, applied: Applied) {
-        let there = rig::there(side);
+        let there = side.prefix();
         self.lines.extend(applied.sites.iter().map(|reached| format!("{there}{}", reached.words())));
         self.lines.extend(applied.reach.iter().map(|reach| format!("{there}{reach}")));
         self.lines.extend(applied.summary().map(|summary| format!("{there}{summary}")));
@@ -217,7 +210,7 @@ impl Told {
     /// Adds what the clocks do now.
     fn hear_witnesses(&mut self, world: &mut dyn World) {
         for (side, words) in hear(world, &self.applied) {
-            let there = rig::there(side);
+            let there = side.prefix();
             self.lines.push(format!("{there}{words}"));
             self.witnesses.push(Heard { side, words });
         }
@@ -238,7 +231,7 @@ impl Told {
 
 /// What an access service has set goes when we do, so we stay until we are stopped. No witnesses are heard: a signal that comes
 /// meanwhile must not be missed.
-fn hold(rig: &mut Rig, shared: &Shared, told: &Told) -> Answer {
+fn hold(rig: &mut Rig, shared: &Shared, told: &SetOutput) -> Answer {
     if shared.json {
         output::print_document(&told.shape(false, None))?;
     } else {
@@ -269,7 +262,7 @@ enum Answered {
 }
 
 /// Waits for a confirmation; without one everything goes back.
-fn confirmed(rig: &mut Rig, shared: &Shared, told: &Told, confirmation: &Confirmation, within_ns: u64) -> Answer {
+fn confirmed(rig: &mut Rig, shared: &Shared, told: &SetOutput, confirmation: &Confirmation, within_ns: u64) -> Answer {
     let step = told.applied.iter().find_map(|(side, applied)| {
         let open = rig.world().machine(*side)?.open_entries();
         open.iter().find(|entry| applied.entries.contains(&entry.id)).map(|entry| entry.step)
@@ -335,6 +328,9 @@ fn taken_back(shared: &Shared) -> String {
     let at = |option: &str, name: &Option<String>| {
         name.as_ref().map(|name| format!(" {option} {}", quoted(name))).unwrap_or_default()
     };
+    if rig::is_list(shared) {
+        return format!("undo with `{}`", for_machines(&rig::names(shared), "undo"));
+    }
     let (near, far) = (at("--machine", &shared.machine), at("--far", &shared.far));
     format!("undo with `powerband{near}{far} undo`")
 }

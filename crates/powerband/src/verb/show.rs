@@ -37,7 +37,7 @@ fn timelines(shared: &Shared, store: &Store, id: i64, only: Option<u32>) -> Answ
 
 /// Prints one experiment as text or JSON.
 pub(crate) fn print(shared: &Shared, store: &Store, id: i64) -> Answer {
-    let model = model(store, id)?;
+    let model = model(shared, store, id)?;
     if shared.json {
         return output::print_json(&Report::new(&model));
     }

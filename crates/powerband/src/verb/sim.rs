@@ -117,7 +117,7 @@ pub(super) fn start(machine: &mut dyn Machine, load: MountLoad) -> Result<(), Fa
     let work = match load {
         MountLoad::Idle => return Ok(()),
         MountLoad::Counter => Work::Counter { for_ns: COUNTS_NS, align_to_second: false },
-        MountLoad::Primes => Work::Primes { ranks: None, limit: PRIMES_BELOW, mpirun: false },
+        MountLoad::Primes => Work::Primes { ranks: None, limit: PRIMES_BELOW, mpirun: false, among: None },
     };
     let job = Job { work, cpus: None, group: None, user: None, output_limit: None, around: Vec::new() };
     let mut jobs = vec![job.clone()];

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_knob::{Restored, restore};
-use powerband_machine::{Action, EntryId, Hold, OpenEntry, Turn, World};
+use powerband_machine::{Action, EntryId, Hold, KEPT, OpenEntry, Turn, World};
 use powerband_record::{Side, placed};
 use powerband_rig::leftovers::{self, is_requested};
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ use crate::output::{self, Document};
 use crate::rig::{self, Names, Purpose, Rig};
 use crate::typed::for_machines;
 
-/// What was taken back.
+/// What was undone.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TakenBack<'a> {
     /// What came of it.
@@ -88,7 +88,8 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     if !args.list {
         leftovers::restore_left(rig.world(), &ledgers, &mut output::note)?;
     }
-    let steps: Vec<Step> = [Side::Near, Side::Far].into_iter().flat_map(|side| steps(rig.world(), side)).collect();
+    let sides = rig.world().sides();
+    let steps: Vec<Step> = sides.iter().flat_map(|&side| steps(rig.world(), side)).collect();
     rig::check_lost(rig.world())?;
     if args.list {
         let left = unowned(&mut rig);
@@ -109,7 +110,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
         return Ok(Exit::Fine as u8);
     }
     let mut restored = Restored::default();
-    for side in [Side::Near, Side::Far] {
+    for side in sides {
         let mine = wanted.iter().filter(|step| step.side == side).flat_map(|step| &step.entries);
         let entries: Vec<EntryId> = mine.map(|entry| entry.id).collect();
         if let Some(machine) = rig.world().machine(side) {
@@ -121,7 +122,7 @@ pub(crate) fn run(shared: &Shared, args: &Undo) -> Answer {
     rig::check_lost(rig.world())?;
     report(shared, &restored, steps.len() - wanted.len())?;
     let outcome = outcome(&restored, &names, "undo");
-    // Last, as it needs somebody to look: the rest is put back by now.
+    // Last, as it needs somebody to look: the rest is restored by now.
     leftovers::set_damage_aside(rig.world(), &ledgers, &mut output::note).inspect_err(|_| {
         if let Err(other) = &outcome {
             output::error(&other.sentence);
@@ -144,7 +145,7 @@ fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig, names: &Names) -> Answe
     outcome(&restored, names, "undo --left")
 }
 
-/// Steps that are set and not yet taken back, oldest first.
+/// Steps that are set and not yet undone, oldest first.
 fn steps(world: &mut dyn World, side: Side) -> Vec<Step> {
     let open = world.machine(side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
     let mut steps: BTreeMap<EntryId, Vec<OpenEntry>> = BTreeMap::new();
@@ -177,7 +178,7 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
     }
     let mut text = String::new();
     for step in steps.iter().rev() {
-        let side = if step.side == Side::Far { " on the far machine" } else { "" };
+        let side = if step.side == Side::Near { String::new() } else { format!(" on the {}", step.side.words()) };
         text += &format!("step {}{side}:\n", step.id.0);
         text.extend(step.told().map(|entry| line(&entry.turn)));
     }
@@ -239,6 +240,14 @@ pub(super) fn outcome(restored: &Restored, names: &Names, verb: &str) -> Answer 
     }
     if !restored.inexact.is_empty() {
         incomplete::check(restored, names)?;
+    }
+    if let Some(file) = restored.foreign.iter().find(|foreign| foreign.knob == KEPT) {
+        let sentence = format!(
+            "{} is not as `powerband keep` wrote it{}: another program changed it, so it was left alone; `powerband {verb} --force` restores it all the same",
+            file.site,
+            leftovers::changed_by(file)
+        );
+        return Err(Failure::new(Exit::Failed, sentence));
     }
     if let Some(foreign) = restored.foreign.first() {
         let sentence = format!(

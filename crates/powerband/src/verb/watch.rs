@@ -2,7 +2,7 @@
 use std::io::IsTerminal;
 
 use powerband_record::{Side, parse_duration_ns};
-use powerband_watch::{End, Pace, Sampler, Target, Time, Watched};
+use powerband_watch::{LogTarget, Pace, Sampler, Time, WatchEnd, Watched};
 
 use crate::cli::{Shared, Watch};
 use crate::exit::{Answer, Exit, Failure, usage};
@@ -11,16 +11,16 @@ use crate::rig::{self, Names, Purpose, Rig};
 use crate::verb::sim;
 
 /// Ten samples a second at most.
-const SHORTEST_NS: u64 = 100_000_000;
+const MIN_NS: u64 = 100_000_000;
 /// Of a model, which is not disturbed by being read: as often as the quickest governor decides.
-const SHORTEST_SIMULATED_NS: u64 = 10_000_000;
+const MIN_SIMULATED_NS: u64 = 10_000_000;
 
 /// How long a simulated machine rests before its load begins, ns.
 const REST_NS: u64 = 10_000_000_000;
 
 pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
     let names = rig::names(shared);
-    let log = Target::of(args.log.as_deref(), shared.json).map_err(usage)?;
+    let log = LogTarget::of(args.log.as_deref(), shared.json).map_err(usage)?;
     let silent = log.is_some() || (args.openmetrics.is_some() && !on_a_terminal());
     if !silent && !on_a_terminal() {
         return Err(usage(
@@ -54,7 +54,7 @@ pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
         true => watched.log(log, &mut output::print_line, &mut output::note)?,
         false => watched.show(output::colour(), &mut output::note)?,
     };
-    Ok(if end == End::Done { Exit::Fine } else { Exit::Stopped } as u8)
+    Ok(if end == WatchEnd::Done { Exit::Fine } else { Exit::Stopped } as u8)
 }
 
 fn on_a_terminal() -> bool {
@@ -63,10 +63,10 @@ fn on_a_terminal() -> bool {
 
 fn interval(text: &str, simulated: bool) -> Result<u64, Failure> {
     let ns = parse_duration_ns(text).map_err(|error| usage(format!("--interval: {error}")))?;
-    if simulated && ns < SHORTEST_SIMULATED_NS {
+    if simulated && ns < MIN_SIMULATED_NS {
         return Err(usage(format!("--interval {text} is too short; write 10ms or more")));
     }
-    if !simulated && ns < SHORTEST_NS {
+    if !simulated && ns < MIN_NS {
         return Err(usage(format!(
             "--interval {text} is too short: looking more than ten times a second would change what is seen; write 100ms or more"
         )));

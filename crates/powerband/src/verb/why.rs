@@ -1,7 +1,8 @@
 //! `why`: who set a knob, in the order of time; `--watch` is below.
 pub(crate) mod watch;
 
-use powerband_persist::{Why, why};
+use powerband_knob::machines_of;
+use powerband_persist::{KnobSetter, why};
 use powerband_record::{KnobRef, Side};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,7 +28,7 @@ struct Answered {
     /// Of which machine.
     side: Side,
     /// What was found.
-    why: Why,
+    why: KnobSetter,
 }
 
 impl Document for Answers {
@@ -43,7 +44,7 @@ pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
     let mut answers = Vec::new();
     for name in &names {
         let knob = KnobRef::parse(name).map_err(usage)?;
-        for &side in knob.side.each() {
+        for side in machines_of(&knob, rig.world())? {
             let machine = rig.world().machine(side).ok_or_else(|| rig::no_far(name))?;
             let open = machine.open_entries();
             let found = why(machine, &open, &knob, &rig::selection(shared)?)?;
@@ -55,7 +56,7 @@ pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
     if shared.json {
         return output::print_document(&Answers { answers });
     }
-    let told = answers.iter().map(|Answered { side, why }| format!("{}{}", rig::there(*side), why.text()));
+    let told = answers.iter().map(|Answered { side, why }| format!("{}{}", side.prefix(), why.text()));
     output::print(&told.collect::<Vec<_>>().join("\n"));
     Ok(Exit::Fine as u8)
 }

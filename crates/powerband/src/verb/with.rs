@@ -21,15 +21,13 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let narrow = rig::selection(shared)?;
     let world = rig.world();
     let mut in_force: Vec<(Side, Applied)> = Vec::new();
-    for side in [Side::Near, Side::Far] {
+    for side in rig::machines_of(&setting, world)? {
         let part = for_side(&setting, side);
-        if part.assignments.is_empty() {
-            continue;
-        }
-        let there_is_none = || Failure::new(Exit::Usage, "there is no far machine; name it with --far");
-        match world.machine(side).ok_or_else(there_is_none).and_then(|m| Ok(apply(m, &part, Hold::Held, &narrow)?)) {
-            Ok(applied) => in_force.push((side, applied)),
-            Err(failure) => {
+        match world.machine(side).map(|machine| apply(machine, &part, Hold::Held, &narrow)) {
+            None => {}
+            Some(Ok(applied)) => in_force.push((side, applied)),
+            Some(Err(error)) => {
+                let failure = Failure::from(error.on(side));
                 put_back(world, &in_force, &names).inspect_err(|_| output::error(&failure.sentence))?;
                 rig::check_lost(world)?;
                 return Err(failure);
@@ -41,7 +39,8 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
             "no guardian process could be started ({why}): if powerband is killed, its settings stay until the next powerband command"
         ));
     }
-    let near = in_force.iter().find(|(side, _)| *side == Side::Near);
+    let first = world.covered(Side::Near).first().copied().unwrap_or_default();
+    let near = in_force.iter().find(|(side, _)| *side == first);
     let group = near.and_then(|(_, applied)| applied.group.clone());
     let witnesses = Witnesses::begin(world, &in_force);
     let ran = execute(world, args, group, user, witnesses);
@@ -80,7 +79,7 @@ fn execute(
         return Ok(Exit::Stopped as u8);
     }
     let Some(finished) = finished else { return Err(Failure::new(Exit::CannotGoOn, "the command's end was missed")) };
-    // A machine at a far end has no terminal of ours, and sends what was printed.
+    // A machine at a peer has no terminal of ours, and sends what was printed.
     output::pass_on(&finished.output.stdout, &finished.output.stderr);
     if finished.output.cut {
         output::note("the command printed more than was sent from there: the rest is missing here");
@@ -96,10 +95,11 @@ fn execute(
 /// second one or the end of the grace makes it.
 fn wait(world: &mut dyn World, process: ProcessId, witnesses: Witnesses) -> (Option<Finished>, bool) {
     let mut witnesses = Some(witnesses).filter(|witnesses| !witnesses.is_empty());
+    let near = world.covered(Side::Near).first().copied().unwrap_or_default();
     let (mut until_ns, mut stopped) = (witnesses.as_ref().map(Witnesses::until_ns), false);
     loop {
         match world.wait(until_ns) {
-            Wake::Ended(Side::Near, ended) if ended == process => {
+            Wake::Ended(side, ended) if (side, ended) == (near, process) => {
                 return (world.machine(Side::Near).and_then(|machine| machine.finished(process)), stopped);
             }
             Wake::Deadline if witnesses.is_some() => {
@@ -115,7 +115,7 @@ fn wait(world: &mut dyn World, process: ProcessId, witnesses: Witnesses) -> (Opt
                 stopped = true;
                 until_ns = Some(world.now_ns() + GRACE_NS);
             }
-            Wake::Lost(Side::Near, _) => return (None, stopped),
+            Wake::Lost(side, _) if side == near => return (None, stopped),
             Wake::Lost(..) => {
                 witnesses = None;
                 // What it was started for no longer holds at the other end.

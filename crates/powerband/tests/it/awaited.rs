@@ -15,7 +15,7 @@ fn waiting(two: &Two, within: &str) -> Started {
     running
 }
 
-/// Whether the lock of whoever turns behind an agent says something.
+/// Whether the lock of anyone who turns behind an agent says something.
 fn says(desk: &Desk, what: &str) -> bool {
     let Ok(folders) = fs::read_dir(desk.state().join("away")) else { return false };
     folders.flatten().any(|folder| fs::read_to_string(folder.path().join("lock")).is_ok_and(|lock| lock.contains(what)))

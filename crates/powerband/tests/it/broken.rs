@@ -46,7 +46,7 @@ impl Harm {
     }
 
     /// The error number to be told of a file; none where the answer is a fact about a machine that is well. A device that
-    /// is down answers so for its link, and a folder among scripts is no script to whoever starts them.
+    /// is down answers so for its link, and a folder among scripts is no script to anyone who starts them.
     fn damage(self, place: &str) -> Option<&'static str> {
         let is_down =
             self == Harm::Refused("EINVAL") && place.starts_with("/sys/class/net/") && place.ends_with("/carrier");

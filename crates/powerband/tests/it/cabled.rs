@@ -179,7 +179,7 @@ fn a_stream_runs_from_one_namespace_to_the_other() {
     let report = ran.ended(0).report();
     let rate = typical(&report, "b", "rate_mbit_s");
     let crossed = counted(&cable.far, "tx_bytes") - before;
-    // Four trials of 0.3 s crossed the cable from the far end.
+    // Four trials of 0.3 s crossed the cable from the peer.
     assert!(rate > 0.0 && crossed as f64 > 4.0 * 0.3 * rate * 1e6 / 8.0 / 10.0, "{rate} Mbit/s, {crossed} bytes");
     assert!(two.is_clean());
 }
@@ -203,7 +203,7 @@ fn a_machine_behind_ssh_needs_nothing_installed_and_keeps_nothing() {
         format!("far = \"ssh:far\"\nsettings = [\"a:\", \"{b}\"]\nblocks = 2\nwarmup = 0\nsettle = \"0s\"\n{load}");
     fs::write(&plan, text).unwrap();
     sshd.run(&["run", &plan.display().to_string()]).ended(0);
-    assert!(sshd.two.is_clean());
+    assert!(sshd.two.is_clean() && !sshd.two.far.state().exists());
     let left: Vec<_> = fs::read_dir(sshd.folder.join("tmp")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }

@@ -102,7 +102,7 @@ fn a_table_is_calibrated_by_its_rows_as_found() {
     let words = ["--machine", "table:machines/tables/keeper.csv", "calibrate"];
     let report = desk.json(&words);
     assert_eq!((report["blocks"].as_u64(), report["trials"].as_u64()), (Some(12), Some(24)));
-    // The formulas beside it have noise of 0.6 % and 1.5 %; there are but a few rows as found to draw from.
+    // The formulas next to it have noise of 0.6 % and 1.5 %; there are but a few rows as found to draw from.
     let row = agrees(&desk, &report, "power_w");
     let sigma = row["sigma"].as_f64().unwrap();
     assert!((0.001..0.012).contains(&sigma) && row["default_margin"].as_f64().unwrap() >= 0.01, "{row}");

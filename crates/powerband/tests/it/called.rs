@@ -19,7 +19,7 @@ fn quick<'a>(setting: &'a str, load: &[&'a str]) -> Vec<&'a str> {
     [&words[..], load].concat()
 }
 
-/// A desk beside a home of nobody's, with a knob in it.
+/// A desk next to a home of nobody's, with a knob in it.
 struct Called {
     desk: Desk,
     home: PathBuf,
@@ -195,7 +195,7 @@ fn what_is_made_in_the_callers_folders_is_the_callers() {
     }
     let called = Called::new();
     let (setting, store) = (format!("b:{}", called.knob()), called.at("new/deep/x.sqlite"));
-    // The database is open, with its log and index beside it, while the load runs.
+    // The database is open, with its log and index next to it, while the load runs.
     let look = format!("find {} -type f -printf '%u %f;'", called.home.display());
     let load = ["--store", &store, "--", "sh", "-c", &look];
     called.run(&quick(&setting, &load)).ended(0);
@@ -208,7 +208,7 @@ fn what_is_made_in_the_callers_folders_is_the_callers() {
     called.run(&["undo", "--all"]).ended(0);
     assert!(!called.home.join("fresh").exists());
     assert_eq!(called.not_his(), Vec::<PathBuf>::new());
-    // In the folder beside, which is root's, everything is root's as ever.
+    // In the folder next to, which is root's, everything is root's as ever.
     assert_eq!(called.desk.state().join("ledger").metadata().unwrap().uid(), 0);
 }
 

@@ -45,6 +45,37 @@ fn a_real_driver_is_set_read_back_and_put_back() {
 }
 
 #[test]
+fn values_that_the_driver_makes_one_are_not_compared() {
+    if !root() {
+        return;
+    }
+    let (desk, there) = (Desk::new(), with_a_tap("alike"));
+    let short = ["--settle", "0", "--blocks", "2", "--warmup", "0"];
+    let measured =
+        |words: &[&str]| there.powerband(&desk, &[&["try"], words, &short[..], &["--json", "--", "true"]].concat());
+    let why = measured(&["rx-frames=100,200", "--reference", "rx-frames=100"]).refused(4);
+    assert!(why.contains("nothing to compare: both became 64 (nic.rx-frames at t0)"), "{why}");
+    let report = measured(&["rx-frames=7,100,200"]).ended(0).report();
+    let trials = |label: &str| {
+        let setting = report.settings.iter().find(|it| it.label == label).unwrap();
+        setting.levels.values().map(|level| level.trials).max().unwrap_or_default()
+    };
+    assert_eq!(["rx-frames=7", "rx-frames=100", "rx-frames=200"].map(trials), [2, 2, 0]);
+    let left = report.settings.iter().find_map(|it| it.left.as_ref()).unwrap();
+    assert_eq!(left.why, "equal to rx-frames=100: both became 64 (nic.rx-frames at t0)");
+    let plan = "settings = [\"a:rx-frames=100\", \"b:rx-frames=200\"]\nreference = \"a\"\n[load]\nkind = \"counter\"\nfor = \"200ms\"\n";
+    let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    std::fs::write(file.path(), plan).unwrap();
+    let why = there.powerband(&desk, &["run", &file.path().display().to_string()]).refused(4);
+    assert!(why.contains("nothing to compare: both became 64"), "{why}");
+    let tune = ["tune", "rx-frames=7,100,200", "--minimize", "real_s", "--budget", "20s", "--json", "--", "true"];
+    let report = there.powerband(&desk, &tune).ended(0).report();
+    let left = report.settings.iter().find(|it| it.label == "rx-frames=200").and_then(|it| it.left.as_ref()).unwrap();
+    assert_eq!(left.why, "equal to rx-frames=100: both became 64 (nic.rx-frames at t0)");
+    assert_eq!((rx_frames(&there, &desk).as_str(), desk.turned()), ("0", 0));
+}
+
+#[test]
 fn a_refusal_has_the_kernels_own_words_and_changes_nothing() {
     if !root() {
         return;

@@ -1,4 +1,4 @@
-//! What is set for a trial of its own: kept when somebody confirms it from another shell, else put back, whatever happens.
+//! What is set for a trial of its own: kept when somebody confirms it from another shell, else restored, whatever happens.
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -52,7 +52,7 @@ fn an_agent_counts_energy_and_cycles_by_the_kernels_perf() {
     for trial in trials {
         let of = |name: &str| trial["outcome"]["metrics"][name].as_f64().unwrap();
         let mhz_by_watts = of("power_w") / SCALE / 1e6;
-        // The counters are not read at one instant: whoever takes the CPU between two of them for 50 ms shifts one by 5 %.
+        // The counters are not read at one instant: anyone who takes the CPU between two of them for 50 ms shifts one by 5 %.
         assert!((mhz_by_watts / of("measured_mhz") - 1.0).abs() < 0.1, "{trial}");
         assert!((100.0..20_000.0).contains(&mhz_by_watts), "{trial}");
     }

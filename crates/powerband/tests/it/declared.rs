@@ -1,4 +1,4 @@
-//! Knobs that a plan declares by their commands: turned, read back, put back; and what is wrong with a declaration.
+//! Knobs that a plan declares by their commands: turned, read back, restored; and what is wrong with a declaration.
 use std::fs;
 
 use rustix::process::Signal;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// How long anything may take that is waited for here; far beyond what it takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A search on the table of this repository, whose rows are formulas: 90 settings.
 pub(crate) const KEEPER: [&str; 9] = [
@@ -111,12 +111,12 @@ impl Desk {
         self.folder.path().join("state")
     }
 
-    /// A path beside the state, for files to be turned.
+    /// A path next to the state, for files to be turned.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// `file:` and the path of a file beside the state.
+    /// `file:` and the path of a file next to the state.
     pub(crate) fn knob(&self, name: &str) -> String {
         format!("file:{}", self.beside(name).display())
     }
@@ -174,7 +174,7 @@ impl Desk {
         self.json(&["list"])["experiments"].as_array().unwrap().len()
     }
 
-    /// What is turned on this machine and not taken back, as `info turned` tells it.
+    /// What is turned on this machine and not undone, as `info turned` tells it.
     #[track_caller]
     pub(crate) fn turned(&self) -> usize {
         self.json(&["info", "turned"])["turned"].as_array().unwrap().len()
@@ -230,6 +230,18 @@ impl Drop for Started {
             let _ = child.wait();
         }
     }
+}
+
+/// A program that writes, and lives on until the end of its input.
+pub(crate) fn writer(script: &str) -> Child {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{script}; read end")]).stdin(Stdio::piped()).spawn().unwrap()
+}
+
+/// Ends it.
+pub(crate) fn end(mut child: Child) {
+    drop(child.stdin.take());
+    child.wait().unwrap();
 }
 
 /// Waits until `condition` holds.

@@ -48,7 +48,7 @@ fn blocks(document: &str) -> Vec<Block> {
     blocks
 }
 
-/// Runs a block's command where the documents are written: beside the machines, in a folder of its own.
+/// Runs a block's command where the documents are written: next to the machines, in a folder of its own.
 fn ran(desk: &Desk, folder: &Path, command: &str) -> Ran {
     let words = command.strip_prefix("powerband ").unwrap_or_else(|| panic!("no command of ours: {command}"));
     let mut shell = Command::new("sh");

@@ -397,7 +397,7 @@ fn a_far_end_runs_in_the_far_namespace_and_ends_with_its_load() {
         let busy = trial.metric("far/cpu_busy_share");
         assert!(busy > 0.0, "what the far machine did while its end served was read: {busy}");
     }
-    // Each trial received for one second, beside headers and what was sent again.
+    // Each trial received for one second, next to headers and what was sent again.
     assert!(crossed as f64 > 0.98 * received, "{crossed} bytes crossed, {received} were received");
     assert!(pids(&cable.far, "iperf3").is_empty(), "the far end is ended");
     assert!(two.is_clean());

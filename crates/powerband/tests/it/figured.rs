@@ -1,4 +1,4 @@
-//! What an experiment can be judged by beside the load's own numbers: figures of the machine's state, one metric by another,
+//! What an experiment can be judged by next to the load's own numbers: figures of the machine's state, one metric by another,
 //! programs that print watts, and the temperature a load begins at.
 use std::fs;
 use std::path::Path;

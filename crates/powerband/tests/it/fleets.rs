@@ -170,6 +170,14 @@ fn a_node_whose_link_breaks_is_lost_with_a_reason_and_runs_again_when_resumed() 
     let attempts: u64 = fleet.each("attempts").iter().filter_map(Value::as_u64).sum();
     assert_eq!(attempts, 5, "only what was lost ran again");
     assert_eq!(fleet.trials("node2", 1).len(), fleet.trials("node1", 0).len());
+    // Both attempts are stored, and the complete one is the node's experiment.
+    let listed = fleet.desk.json(&["list"])["experiments"].as_array().unwrap().clone();
+    let blocks: Vec<Option<u64>> = listed.iter().map(|one| one["blocks"].as_u64()).collect();
+    assert_eq!(blocks, [Some(40); 4], "{listed:?}");
+    fleet.desk.run(&["show", "5"]).ended(0);
+    let said = fleet.desk.run(&["fleet", "cancel", &fleet.folder().display().to_string()]).ended(0).out;
+    assert!(said.contains("has ended already"), "{said}");
+    assert_eq!(fleet.status()["ended"], "nodes");
 }
 
 #[test]
@@ -264,6 +272,12 @@ fn what_cannot_be_a_fleet_is_refused_in_one_sentence() {
         (&["fleet", "run", PLAN, "--launcher", "local", "--nodes", "n1,n1"], "named twice"),
         (&["fleet", "run", "plans/counter.toml", "--machine", "local", "--launcher", "local", "-N", "2"], "sim:"),
         (&["fleet", "run", "nowhere.toml", "--launcher", "local", "-N", "2"], "nowhere.toml"),
+        (&["fleet", "run", PLAN, "--launcher", "local", "--nodes-file", "nowhere"], "cannot read nowhere"),
+        (&["fleet", "run", PLAN, "--launcher", "local", "-N", "2", "--folder", "plans"], "is not empty"),
+        (&["fleet", "run", PLAN, "--launcher", "local", "-N", "2", "--machine", "sim:node"], "sim:node#{node}"),
+        // What would not reach the nodes.
+        (&["fleet", "run", PLAN, "--launcher", "local", "-N", "2", "--cpus", "0"], "leave out --cpus"),
+        (&["fleet", "run", PLAN, "--launcher", "local", "-N", "2", "--far", "sim:pc"], "leave out --far"),
         (&["fleet", "status"], "no fleet"),
         (&["fleet", "report", "0123"], "no fleet 0123"),
         (&["fleet", "task", "--stdio"], "fleet run"),
@@ -277,6 +291,7 @@ fn what_cannot_be_a_fleet_is_refused_in_one_sentence() {
         ("settings = [\"no effect: max_freq=1GHz\"]", "'no' is not KNOB"),
         ("settings = [\"a: governer=powersave\"]", "governor"),
         ("try = [\"governer=powersave,performance\"]", "governor"),
+        ("try = [\"governor=powersave,performance\"]\nrequire = [\"count>=1\"]", "does not judge limits"),
     ] {
         fs::write(&plan, format!("{settings}\n[load]\nkind = \"counter\"\nfor = \"1s\"\n")).unwrap();
         let sentence = desk.run(&["fleet", "run", plan.to_str().unwrap(), "--nodes", "n[1-4]"]).refused(2);

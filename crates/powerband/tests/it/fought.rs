@@ -2,13 +2,13 @@
 use std::fs::{self, File};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, machine_alone, root, text, until};
+use crate::desk::{Desk, Ran, end, machine_alone, root, text, until, writer};
 use crate::driven::has;
 use crate::elsewhere::Namespace;
 use crate::kept::with_etc;
@@ -57,17 +57,6 @@ impl Drop for Guarding {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// A program that writes, and lives on until the end of its input.
-fn writer(script: &str) -> Child {
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("{script}; read end")]).stdin(Stdio::piped()).spawn().unwrap()
-}
-
-fn end(mut child: Child) {
-    drop(child.stdin.take());
-    child.wait().unwrap();
 }
 
 /// A file that reads `text`, and its knob.
@@ -438,6 +427,7 @@ sh -c 'echo performance >/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor; 
 wait_for 'grep -q "set again" "$D.guard"'
 "$P" check
 "$P" keep governor=ondemand >/dev/null
+wait_for '[ "$(grep -c "Ctrl-C ends it" "$D.says")" -ge 2 ]'
 sh -c 'echo performance >/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor; exec sleep 1'
 wait_for 'grep -q "performance, .*ondemand\|ondemand → performance, by" "$D.guard"'
 wait_for '"$P" check'

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::desk::{Desk, Ran, root, text};
 
-/// Runs a script of bash's where `$disk` is an ext4 file system of 16 MiB, `$knob` a file with the value 0 beside it, and
+/// Runs a script of bash's where `$disk` is an ext4 file system of 16 MiB, `$knob` a file with the value 0 next to it, and
 /// `pb` the command with its state on that disk. `fill N` leaves N KiB free.
 fn on_a_small_disk(desk: &Desk, script: &str) -> Ran {
     let (image, disk) = (desk.beside("image"), desk.beside("disk"));
@@ -44,7 +44,7 @@ fn with_room_for_a_part_of_the_ledger_all_is_turned_or_nothing() {
     let rounds: Vec<Vec<&str>> = ran.out.lines().map(|line| line.split(' ').collect()).collect();
     assert_eq!(rounds.len(), 28, "{}", ran.out);
     for round in &rounds {
-        // After a refusal nothing is changed; what was turned is put back although the disk is full to the last byte by then.
+        // After a refusal nothing is changed; what was turned is restored although the disk is full to the last byte by then.
         let well = matches!(&round[1..], ["8", "0", _, "0"] | ["0", "1", "0", "0"]);
         assert!(well, "room, code of set, value, code of undo, value: {round:?}\n{}", text(&desk.beside("why")));
     }

@@ -2,7 +2,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use powerband_host::{RecordedMachine, Recording};
+use powerband_host::{CapturedMachine, RecordedMachine};
 use powerband_knob::doctor::Config;
 use powerband_knob::{Selection, catalogue, look};
 use powerband_load::{CommandLoad, Load};
@@ -28,15 +28,12 @@ pub(crate) fn first_seed() -> u64 {
     std::env::var("POWERBAND_SWEEP_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// Chance from a seed (splitmix64).
+/// Chance from a seed.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
     pub(crate) fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        powerband_record::splitmix(&mut self.0)
     }
 
     pub(crate) fn below(&mut self, count: usize) -> usize {
@@ -299,7 +296,7 @@ fn look(folder: &Path) {
     }
     let _ = powerband_meter::find_all(&mut machine);
     let again = TempDir::new().unwrap();
-    Recording::of(&mut machine).write(&again.path().join("copy")).unwrap();
+    CapturedMachine::of(&mut machine).write(&again.path().join("copy")).unwrap();
     let _ = machine.list("/");
 }
 

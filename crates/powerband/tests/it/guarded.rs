@@ -181,7 +181,7 @@ fn signals_to_the_whole_process_group_spare_the_guardian() {
 
 #[test]
 fn a_load_whose_first_act_is_to_kill_its_owner_leaves_nothing() {
-    // The guardian knows of a load before it can do anything: whoever is killed right then leaves nobody running.
+    // The guardian knows of a load before it can do anything: anyone who is killed right then leaves nobody running.
     for _ in 0..20 {
         let (desk, path, pids) = desk_with_a_knob();
         let knob = format!("{}=1", desk.knob("knob"));

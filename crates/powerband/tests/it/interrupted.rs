@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: it ends with 130, everything is put back, what was measured is kept.
+//! Ctrl-C and SIGTERM: it ends with 130, everything is restored, what was measured is kept.
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
@@ -176,7 +176,7 @@ fn a_killed_powerband_is_cleaned_up_after() {
     until("the knob is turned", || text(&path).trim_end() == "1");
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
-    // Whoever turns next puts it back first; looking does not.
+    // Anyone who turns next puts it back first; looking does not.
     desk.run(&["with", &format!("{}=2", desk.knob("other")), "--", "true"]).ended(0);
     assert_eq!(text(&path), "0");
     assert_eq!(desk.turned(), 0);

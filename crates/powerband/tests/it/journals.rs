@@ -1,7 +1,7 @@
 //! Journals of all plans have the bytes they had: what is moved or renamed in the code must not move them.
 //!
 //! `expected/journals.txt` has a line for each plan and seed: FNV-1a of the events, the header left out, debug and release alike.
-//! Whoever changes a model, a plan or the statistics on purpose writes it anew with POWERBAND_WRITE_DOCS=1 and POWERBAND_SWEEP=1.
+//! Anyone who changes a model, a plan or the statistics on purpose writes it anew with POWERBAND_WRITE_DOCS=1 and POWERBAND_SWEEP=1.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

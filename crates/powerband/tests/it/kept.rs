@@ -43,6 +43,11 @@ grep -c ^until_confirmed /etc/powerband/kept.toml
 "$P" confirm; grep -c ^until_confirmed /etc/powerband/kept.toml || true
 "$P" unkeep; same
 "$P" undo --all
+"$P" keep governor@policy1=powersave | tail -2
+echo '# mine' >>/etc/powerband/kept.toml
+"$P" unkeep || echo left $?
+"$P" unkeep --force; same
+"$P" undo --all
 "#;
     let Some(ran) = with_etc(body) else { return };
     let ran = ran.ended(0);
@@ -62,11 +67,17 @@ grep -c ^until_confirmed /etc/powerband/kept.toml
             "same\nnothing is kept; ",
             "unless you type `powerband confirm` before\ncompare with `powerband check`; remove with `powerband unkeep`\n1\nconfirmed: ",
             "`powerband unkeep`\n0\nremoved or restored: ",
+            // Another policy has another governor: no option of the kernel's would do.
+            "\nkept over reboots: cpufreq.governor@policy1=powersave, set at boot by powerband-keep.service\ncompare with",
+            "left 1\nremoved or restored: 2 files and folders; what is set now stays so until the next boot\nsame\n",
         ],
     );
     holds(
         &ran.err,
-        &["another program changed it, so it was left alone; `powerband unkeep --force` restores it all the same"],
+        &[
+            "another program changed it, so it was left alone; `powerband unkeep --force` restores it all the same",
+            "powerband: /etc/powerband/kept.toml is not as `powerband keep` wrote it (changed ",
+        ],
     );
 }
 
@@ -77,6 +88,10 @@ fn the_setting_of_an_experiment_is_kept() {
 "$P" try governor=performance,powersave --reference governor=performance -q --blocks 8 --metric real_s -- sh -c 'sleep $((1 - $(grep -c powersave /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor))).2'
 "$P" keep last
 head -4 /etc/powerband/kept.toml; grep -h ^# /etc/systemd/system/powerband-check.service
+"$P" unkeep; same
+"$P" undo --all
+"$P" -c 1 try governor=performance,powersave --reference governor=performance -q --blocks 8 --metric real_s -- sh -c 'sleep $((1 - $(grep -c powersave /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor))).1'
+"$P" keep last; grep ^site /etc/powerband/kept.toml
 "$P" unkeep; same
 "#;
     let Some(ran) = with_etc(body) else { return };
@@ -90,6 +105,9 @@ head -4 /etc/powerband/kept.toml; grep -h ^# /etc/systemd/system/powerband-check
             "experiment = 1\nverdict = \"",
             "# Experiment 1: governor=powersave: ",
             "same\n",
+            // On the CPUs that it was measured on, and no others.
+            "kept over reboots: cpufreq.governor@policy1=powersave (experiment 2), set at boot by powerband-keep.service\n",
+            "\nsite = \"policy1\"\nremoved or restored: ",
         ],
     );
 }
@@ -156,6 +174,33 @@ same
             "nothing is kept and everything was restored: cpufreq.max_freq at policy0",
         ],
     );
+}
+
+#[test]
+fn a_setting_is_kept_on_the_machines_of_a_list() {
+    let body = r#"
+"$P" keep all/governor=powersave --machines here=local; cat /etc/default/cpufrequtils
+"$P" keep --list --machines here=local; "$P" check --machines here=local
+echo performance >/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
+"$P" check --machines here=local || echo code $?
+"$P" keep n7/governor=powersave --machines here=local || echo code $?
+"$P" keep far/governor=powersave || echo code $?
+"$P" unkeep --machines here=local; same
+"#;
+    let Some(ran) = with_etc(body) else { return };
+    let ran = ran.ended(0);
+    holds(
+        &ran.out,
+        &[
+            "here/kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
+            "GOVERNOR=\"powersave\"",
+            "here/kept over reboots: cpufreq.governor=powersave",
+            "kept settings are in force\n",
+            "code 1\ncode 2\ncode 2\n",
+            "same\n",
+        ],
+    );
+    holds(&ran.err, &["n7/governor is on no machine here", "is on the far machine, and there is none"]);
 }
 
 #[test]

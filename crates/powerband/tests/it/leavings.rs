@@ -1,4 +1,4 @@
-//! What an interrupted powerband, another boot or a damaged ledger leaves: told of, put back, named.
+//! What an interrupted powerband, another boot or a damaged ledger leaves: told of, restored, named.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +39,7 @@ fn turned_by_one_that_is_gone(folder: &Path, boot_id: &str, turns: &[Turn]) {
     }
 }
 
-/// Files beside the state that read "0".
+/// Files next to the state that read "0".
 fn files<const N: usize>(desk: &Desk, names: [&str; N]) -> [PathBuf; N] {
     names.map(|name| {
         let path = desk.beside(name);
@@ -94,7 +94,7 @@ fn a_damaged_entry_is_named_and_the_rest_is_put_back() {
         let line = altered.lines().find(|line| line.contains("fil3:")).unwrap();
         assert_eq!(text(Path::new(&aside)), format!("{line}\n"));
 
-        // From now on everything works, and whoever looks is reminded.
+        // From now on everything works, and anyone who looks is reminded.
         desk.run(&["set", &other]).ended(0);
         desk.run(&["undo", "--all"]).ended(0);
         assert_eq!(text(&set), "0\n");

@@ -4,6 +4,7 @@
 //! with CI=true they fail.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
 mod awaited;
+mod boarded;
 mod broken;
 mod cabled;
 mod calibrated;
@@ -44,6 +45,7 @@ mod kept;
 mod killed;
 mod leavings;
 mod left_running;
+mod listed;
 mod locked;
 mod metered;
 mod metered_truth;

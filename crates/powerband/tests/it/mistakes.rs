@@ -323,3 +323,26 @@ fn numbers_without_end_are_no_panic() {
         desk.run(&[&words[..], &["--for", length]].concat()).refused(2);
     }
 }
+
+#[test]
+fn a_list_of_machines_that_is_none_is_no_other_machine() {
+    let desk = Desk::new();
+    for (words, part) in [
+        (&["--machines", "", "get", "all/governor"][..], "it is empty"),
+        (&["--machines", ",", "set", "all/governor=powersave"], "it is empty"),
+        (&["--machines", "a=local,b=local", "set", "all/governor=powersave"], "it is in the list already"),
+        (
+            &["--machines", "a=sim:pc", "--machine", "sim:server", "get", "all/governor"],
+            "leave out --machine sim:server",
+        ),
+    ] {
+        let sentence = desk.run(words).refused(2);
+        assert!(sentence.contains(part), "{words:?}: {sentence}");
+    }
+}
+
+#[test]
+fn a_policy_is_looked_for_from_here() {
+    let sentence = Desk::new().run(&["service", "--check", "--policy", "nowhere/access.toml"]).refused(2);
+    assert!(sentence.contains("/nowhere: no such file"), "{sentence}");
+}

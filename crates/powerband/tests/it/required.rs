@@ -45,7 +45,7 @@ fn a_limit_holds_or_is_broken_by_the_level_of_trials() {
     assert_eq!((holds.standing, broken.standing), (Standing::Holds, Standing::Broken));
     assert!(holds.trials >= 5 && holds.probability > 0.9 && broken.probability < 0.1);
     assert!(holds.high.unwrap() <= limit * 1.01 && broken.low.unwrap() >= limit * 0.99, "{holds:?} {broken:?}");
-    // Four trials a block at least, so that those of one setting are apart: two of the reference beside the two compared.
+    // Four trials a block at least, so that those of one setting are apart: two of the reference next to the two compared.
     let trials = |setting: usize| report.settings[setting].levels["p99_us"].trials;
     assert!(trials(0) > report.blocks, "{} in {} blocks", trials(0), report.blocks);
     let text = desk.run(&["show", "-v"]).ended(0).out;

@@ -1,4 +1,4 @@
-//! Rigs of two machines that are one box: a second powerband with a state folder of its own is the far end, behind a pipe.
+//! Rigs of two machines that are one box: a second powerband with a state folder of its own is the peer, behind a pipe.
 use std::fs;
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::desk::{Desk, text, until};
 
-/// Two desks: the one that is typed at, and the far end's.
+/// Two desks: the one that is typed at, and the peer's.
 pub(crate) struct Two {
     pub(crate) near: Desk,
     pub(crate) far: Desk,
@@ -26,7 +26,7 @@ impl Two {
         two
     }
 
-    /// What leads to the far end's agent, as a command line.
+    /// What leads to the peer's agent, as a command line.
     pub(crate) fn way(&self) -> String {
         format!("env 'POWERBAND_STATE_DIR={}' {} agent", self.far.state().display(), env!("CARGO_BIN_EXE_powerband"))
     }
@@ -45,9 +45,10 @@ impl Two {
         text(&self.far.beside("knob"))
     }
 
-    /// Whether nothing is written down as turned at the far end. Looks itself, so that nothing is put back by that.
+    /// Whether nothing is written down as turned at the peer. Looks itself, so that nothing is restored by that.
     pub(crate) fn is_clean(&self) -> bool {
-        self.reads() == "there" && fs::read(self.far.state().join("ledger")).is_ok_and(|bytes| bytes.is_empty())
+        // One that was copied there has removed its ledger.
+        self.reads() == "there" && fs::read(self.far.state().join("ledger")).unwrap_or_default().is_empty()
     }
 
     pub(crate) fn agent(&self) -> Pid {
@@ -313,6 +314,17 @@ fn an_agent_whose_owner_falls_silent_puts_back_after_its_lease() {
     let (code, complaint) = spoken.end();
     assert_eq!(code, Some(8), "{complaint}");
     assert!(complaint.contains("silent for too long"), "{complaint}");
+    assert!(two.is_clean());
+}
+
+#[test]
+fn an_agent_whose_owner_lets_go_restores_also_where_its_input_does_not_end() {
+    let two = Two::new();
+    let mut spoken = Spoken::welcomed(&two, Purpose::Measure);
+    spoken.say(&frame(&FromOwner::Call(1, Call::Act(write(&two, "6")))).unwrap());
+    assert!(matches!(spoken.hear(), FromAgent::Answer(1, _)));
+    spoken.say(&frame(&FromOwner::Call(2, Call::Lease(0))).unwrap());
+    assert_eq!(spoken.end(), (Some(0), String::new()));
     assert!(two.is_clean());
 }
 

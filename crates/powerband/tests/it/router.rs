@@ -113,7 +113,7 @@ fn published_ratios_between_clocks_hold() {
     for (id, ours) in [("half-at-250", half), ("quarter-at-125", quarter)] {
         let claim = article.claims.iter().find(|claim| claim.id == id).unwrap();
         let (ratio, tolerance) = (claim.ratio.unwrap(), claim.tolerance.unwrap());
-        // Beside a ratio the tolerance is absolute.
+        // Next to a ratio the tolerance is absolute.
         assert!((ours - ratio).abs() <= tolerance, "{id}: {ours:.3} here, {ratio} published");
     }
 }

@@ -111,7 +111,11 @@ fn two_commands_are_compared_in_few_lines() {
     let desk = Desk::new();
     let printed = desk.run(&["try", "sleep 0.002", "sleep 0.02", "--blocks", "6"]).ended(0).out;
     fits(&desk, &printed);
-    assert!(printed.contains("times as fast as 'sleep 0.02'"), "{printed}");
+    // Beside guests and other tests both may take long and vary.
+    assert!(
+        printed.contains("times as fast as 'sleep 0.02'") || printed.contains("undecided (inconclusive)"),
+        "{printed}"
+    );
     // What a busy machine adds (caveats of two lines) is no reason to fail.
     let caveats = printed.matches("Caveat: ").count().saturating_sub(1) + printed.matches("Note: ").count();
     assert!(printed.lines().count() <= 16 + 2 * caveats.min(2), "{printed}");

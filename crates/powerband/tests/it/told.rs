@@ -340,4 +340,15 @@ fn a_store_of_ones_own_choice_is_used() {
     desk.run(&["run", "plans/router.toml", "--blocks", "2", "--store", &store]).ended(0);
     assert_eq!(desk.experiments(), 0);
     assert_eq!(desk.json(&["--store", &store, "list"])["experiments"].as_array().unwrap().len(), 1);
+    // What is typed next is for the store that is read, wherever the experiment was begun.
+    let copy = desk.beside("copy.sqlite").display().to_string();
+    std::fs::copy(&store, &copy).unwrap();
+    let shown = desk.run(&["--store", &copy, "show", "1"]).ended(0).out;
+    assert!(shown.contains(&format!("--store {copy} report 1")) && !shown.contains(&store), "{shown}");
+    desk.run(&["store", "migrate", &copy, &desk.state().join("powerband.sqlite").display().to_string()]).ended(0);
+    let shown = desk.run(&["show", "1"]).ended(0).out;
+    assert!(shown.contains("powerband show 1") && !shown.contains("--store"), "{shown}");
+    // A slip in the scheme of a database is no file with a password in its name.
+    let why = desk.run(&["--store", "mysql://me:s3cr3t@host/db", "run", "plans/router.toml"]).refused(2);
+    assert!(why.contains("not mysql://; write e.g. postgresql://") && !why.contains("s3cr3t"), "{why}");
 }

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::desk::{Desk, KEEPER, machine_alone, root, typical, until, workspace};
 
-/// Its laws, as the file beside it has them, at a clock in GHz and a delay in us.
+/// Its laws, as the file next to it has them, at a clock in GHz and a delay in us.
 fn watts(f: f64, u: f64) -> f64 {
     let x = f / 2.0;
     24.0 + x * (0.6 + 0.4 * x).powi(2) * (36.0 + 9.0 / (1.0 + u / 50.0))
@@ -293,8 +293,9 @@ fn the_least_of_a_cpu_that_a_command_bears_is_found_on_this_machine() {
             .trim_end_matches('%')
             .parse()
             .unwrap();
-        // A tenth of a CPU takes ten times as long; a share that is more than what is needed twice over is no least.
-        assert!((20..=90).contains(&share), "{}", report.finding);
+        // A share that is more than what is needed twice over is no least. A tenth of a CPU takes ten times as long, but is enough where
+        // others had the CPUs while the whole was measured, and have left.
+        assert!((10..=90).contains(&share), "{}", report.finding);
         assert!(found.typed.as_ref().unwrap().ends_with(" -- COMMAND"), "{:?}", found.typed);
     } else {
         assert!(found.why.is_some() || found.end == Some(SearchEnd::NoneKeeps), "{}", report.finding);

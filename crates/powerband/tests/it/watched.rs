@@ -8,7 +8,7 @@ use powerband_report::json::Report;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, Started, machine_alone, root, text, until};
+use crate::desk::{Desk, Ran, Started, end, machine_alone, root, text, until, writer};
 use crate::elsewhere::Namespace;
 
 /// A sysctl that costs nothing, for these tests alone.
@@ -25,17 +25,6 @@ fn trial_of(desk: &Desk, reads: impl Fn() -> bool) {
     let runs = desk.beside("runs");
     until("a load of another setting runs, or none", || !runs.exists() || !reads());
     until("a load of this setting runs", || runs.exists() && reads());
-}
-
-/// A program that writes, and lives on until the end of its input.
-fn writer(script: &str) -> Child {
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("{script}; read end")]).stdin(Stdio::piped()).spawn().unwrap()
-}
-
-fn end(mut child: Child) {
-    drop(child.stdin.take());
-    child.wait().unwrap();
 }
 
 const TRY: [&str; 11] =

@@ -57,7 +57,7 @@ fn less_quota_counts_less_and_no_group_is_left() {
         ["4%", "12%", "100%"].map(|quota| typical(report, &format!("cpu_quota={quota}"), "count_per_s"))
     };
     let apart = |report: &Report| {
-        // Beside others at work a load without a quota gets a share of a CPU only.
+        // Next to others at work a load without a quota gets a share of a CPU only.
         let [least, less, whole] = rates(report);
         0.0 < least && least < 0.8 * less && less < 0.8 * whole
     };

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::inside::{ALICE, Ran, Service, Talk, inside, reads, state, until};
+use crate::desk::Ran;
+use crate::inside::{ALICE, Service, Talk, inside, reads, state, until};
 
 /// Root's number may be in a policy like any other: the tests speak as root, and Alice as herself.
 const POLICY: &str = r#"

@@ -6,12 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::desk::Ran;
 
 /// Set for a test that runs among the files of the simulated machine.
 const INSIDE: &str = "POWERBAND_TEST_INSIDE";
@@ -66,7 +68,7 @@ pub(crate) struct Service {
 impl Service {
     /// Begins one by this policy.
     pub(crate) fn with(policy: &str) -> Service {
-        // Whoever leaves ondemand takes its tunables along.
+        // A switch from ondemand takes its tunables along.
         for policy in
             fs::read_dir(CPUFREQ).unwrap().flatten().filter(|it| it.file_name().to_string_lossy().starts_with("policy"))
         {
@@ -125,7 +127,7 @@ impl Service {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
-    /// The command as a user, who is told of this service.
+    /// The command as a user, who is said of this service.
     pub(crate) fn user(&self, uid: u32, words: &[&str]) -> Command {
         let home = self.path(&format!("home-{uid}"));
         if !home.exists() {
@@ -184,26 +186,6 @@ impl Drop for Service {
     fn drop(&mut self) {
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();
-    }
-}
-
-/// What a run came to.
-pub(crate) struct Ran {
-    pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-impl Ran {
-    pub(crate) fn of(output: &Output) -> Ran {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
-    }
-
-    #[track_caller]
-    pub(crate) fn ended(self, code: i32) -> Ran {
-        assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.out, self.err);
-        self
     }
 }
 

@@ -2,6 +2,9 @@
 //! (`sim enter`), so one at a time.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
 mod attacks;
+#[expect(dead_code, reason = "it belongs to `it`, and little of it is needed here")]
+#[path = "../it/desk.rs"]
+mod desk;
 mod inside;
 mod kills;
 mod uses;

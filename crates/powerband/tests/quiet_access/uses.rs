@@ -5,7 +5,8 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::inside::{ALICE, BOB, Ran, Service, inside, reads, state, until};
+use crate::desk::Ran;
+use crate::inside::{ALICE, BOB, Service, inside, reads, state, until};
 
 /// Alice may choose governors and limits, Bob and group 4242 one governor.
 const POLICY: &str = r#"

@@ -1,4 +1,4 @@
-//! The shop on Apache, PHP and MariaDB: served without a failure, for root and for others, and gone with whoever started it.
+//! The shop on Apache, PHP and MariaDB: served without a failure, for root and for others, and gone with anyone who started it.
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;

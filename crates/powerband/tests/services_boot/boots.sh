@@ -91,7 +91,9 @@ sh /run.sh
 X
 
 boot() {
-  printf '%s\n' "$1" >"$R/run.sh"
+  # Some start after everything else, and are still at it: TLP and the checks of other units.
+  { [ "$INIT" = sysv ] || printf '%s\n' 'n=0; while systemctl list-jobs --no-legend | grep -qv run.service && [ $n -lt 600 ]; do n=$((n+1)); sleep 0.1; done'
+    printf '%s\n' "$1"; } >"$R/run.sh"
   M=$(mktemp -d "$W/sim.XXXX"); B=$(mktemp -d "$W/bus.XXXX")
   "$P" sim mount "$SIM" "$M" --root >"$W/served" 2>&1 & S=$!
   n=0; until [ -e "$M/proc/stat" ]; do n=$((n+1)); [ $n -lt 600 ] || { cat "$W/served"; exit 9; }; sleep 0.1; done

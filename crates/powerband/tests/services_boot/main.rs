@@ -1,6 +1,7 @@
-//! Kept settings over real boots: systemd in containers over a Debian tree that is fetched once into the target folder, with the daemons
+//! Kept settings and the access service over real boots: systemd in containers over a Debian tree that is fetched once into the target folder, with the daemons
 //! people run, and a simulated machine in place of the CPUs. A sweep (`POWERBAND_SWEEP=1`) tries all pairs of ten that may set a governor.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
+mod access;
 #[expect(dead_code, reason = "it belongs to `it`, and little of it is needed here")]
 #[path = "../it/desk.rs"]
 mod desk;
@@ -176,7 +177,7 @@ governors=/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor
 case "$1:$GOVERNOR" in
   start:)
     powerband pace cpuspeed --config /etc/sysconfig/cpuspeed -i 2 -v >/var/log/pace 2>&1 & echo $! >/run/cpuspeed.pid
-    n=0; until grep -q down /var/log/pace; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done ;;
+    n=0; until grep -qs down /var/log/pace; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done ;;
   start:*) for f in $governors; do echo "$GOVERNOR" >$f; done ;;
   stop:*) kill $(cat /run/cpuspeed.pid); n=0; while kill -0 $(cat /run/cpuspeed.pid) 2>/dev/null && [ $n -lt 100 ]; do n=$((n+1)); sleep 0.1; done ;;
 esac

@@ -32,6 +32,11 @@ pub(crate) struct Slurm {
 impl Slurm {
     /// Starts it with nodes n1, n2, …, and waits until all of them are idle.
     pub(crate) fn start(nodes: u32) -> Slurm {
+        Slurm::start_with(nodes, "")
+    }
+
+    /// With more lines of configuration.
+    pub(crate) fn start_with(nodes: u32, more: &str) -> Slurm {
         let folder = TempDir::new().unwrap();
         let path = folder.path().to_owned();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -43,7 +48,7 @@ impl Slurm {
         fs::write(path.join("munge.key"), key).unwrap();
         fs::set_permissions(path.join("munge.key"), fs::Permissions::from_mode(0o400)).unwrap();
         let mut slurm = Slurm { folder, children: BTreeMap::new() };
-        fs::write(slurm.conf(), configuration(&path, nodes)).unwrap();
+        fs::write(slurm.conf(), configuration(&path, nodes) + more).unwrap();
         let option = |name: &str, file: &str| format!("--{name}={}", path.join(file).display());
         let mut munged = Command::new("/usr/sbin/munged");
         munged
@@ -54,17 +59,25 @@ impl Slurm {
         slurm.child("munged", &mut munged);
         until("munged listens", || path.join("run/munge.socket").exists());
         slurm.child("slurmctld", Command::new("/usr/sbin/slurmctld").args(["-D", "-i"]));
-        for node in 1..=nodes {
-            slurm.start_node(&format!("n{node}"));
+        // A few at a time, as each takes its time on a busy machine.
+        for first in (1..=nodes).step_by(16) {
+            let last = nodes.min(first + 15);
+            (first..=last).for_each(|node| slurm.start_node(&format!("n{node}")));
+            until("the nodes are idle", || {
+                let states = slurm.ask("sinfo", &["-h", "-N", "-o", "%T"]);
+                states.lines().filter(|state| *state == "idle").count() == last as usize
+            });
         }
-        until("all nodes are idle", || {
-            slurm.ask("sinfo", &["-h", "-N", "-o", "%T"]).lines().filter(|l| *l == "idle").count() == nodes as usize
-        });
         slurm
     }
 
     pub(crate) fn conf(&self) -> PathBuf {
         self.folder.path().join("slurm.conf")
+    }
+
+    /// Where its daemons write what they say, in files that end with `.out` and `.log`.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     fn child(&mut self, name: &str, command: &mut Command) {
@@ -97,9 +110,11 @@ impl Slurm {
         jobs.find(|(_, nodes)| *nodes == node).map(|(id, _)| id.to_owned())
     }
 
-    /// Kills the slurmstepd that watches over a job: what it watched runs on.
+    /// Kills the slurmstepd that watches over a job, and waits until it is gone: what it watched runs on. It must not be stopped at that
+    /// moment: a stopped process group whose parent ends gets SIGHUP from the kernel.
     pub(crate) fn kill_step(&self, job: &str) {
         assert!(self.kill_steps(job) > 0, "job {job} has no slurmstepd");
+        until("its slurmstepd is gone", || self.kill_steps(job) == 0);
     }
 
     /// Kills every slurmstepd of a job; how many there were.
@@ -132,7 +147,9 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
 impl Drop for Slurm {
     fn drop(&mut self) {
         // Tasks and slurmstepds first: they have this Slurm's configuration in their environment.
-        for pid in self.processes(|words| words.starts_with("slurmstepd") || words.contains("fleet task")) {
+        for pid in self.processes(|words| {
+            words.starts_with("slurmstepd") || words.contains("fleet task") || words.ends_with(" agent ")
+        }) {
             signal(pid, Signal::KILL);
         }
         for child in self.children.values_mut() {
@@ -142,14 +159,16 @@ impl Drop for Slurm {
     }
 }
 
-/// A port that nobody listens on now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// So many ports that nobody listens on now, no two of them the same.
+fn free_ports(count: u32) -> Vec<u16> {
+    let held: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    held.iter().map(|one| one.local_addr().unwrap().port()).collect()
 }
 
 fn configuration(folder: &Path, nodes: u32) -> String {
     let (host, folder) = (rustix::system::uname(), folder.display());
     let host = host.nodename().to_str().unwrap();
+    let ports = free_ports(nodes + 1);
     let mut text = format!(
         "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={}\nAuthType=auth/munge\n\
          AuthInfo=socket={folder}/run/munge.socket,cred_expire=60\nCredType=cred/munge\nSlurmUser=root\nSlurmdUser=root\n\
@@ -159,12 +178,11 @@ fn configuration(folder: &Path, nodes: u32) -> String {
          ReturnToService=2\nMpiDefault=none\nSlurmdTimeout=10\nKillWait=10\n\
          SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1,bf_interval=1\n\
          PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO\n",
-        free_port()
+        ports[0]
     );
-    for number in 1..=nodes {
+    for (number, port) in (1..).zip(&ports[1..]) {
         text += &format!(
-            "NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={} CPUs=2 RealMemory=500 State=UNKNOWN\n",
-            free_port()
+            "NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=500 State=UNKNOWN\n"
         );
     }
     text

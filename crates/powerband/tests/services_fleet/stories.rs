@@ -1,5 +1,6 @@
 //! What a user of a cluster meets: a verdict over four nodes, a node that is lost, a task that runs twice at once, a fleet that
 //! is cancelled. No trial is lost or doubled.
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -20,6 +21,27 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
+    /// Has n1 run its task twice at once: without its slurmd and slurmstepd the task runs on while its job is queued again, and it waits
+    /// for the second one to begin.
+    pub(crate) fn run_twice(&mut self) {
+        let task = self.task("n1");
+        signal(task, Signal::STOP);
+        let job = self.slurm.job("n1").unwrap();
+        self.slurm.kill_node("n1");
+        signal(task, Signal::CONT);
+        self.slurm.kill_step(&job);
+        signal(task, Signal::STOP);
+        let had = self.lines("n1", 0);
+        self.slurm.ask("scontrol", &["requeue", &job]);
+        self.slurm.start_node("n1");
+        until("the task runs twice", || {
+            self.slurm.ask("scontrol", &["update", &format!("JobId={job}"), "StartTime=now"]);
+            self.lines("n1", 1) > 0
+        });
+        signal(task, Signal::CONT);
+        until("the first one goes on", || self.lines("n1", 0) > had);
+    }
+
     fn start() -> Cluster {
         Cluster::of(4)
     }
@@ -43,7 +65,7 @@ impl Cluster {
     }
 
     /// Starts a fleet over the four nodes, all at once.
-    fn fleet(&self, blocks: &str, more: &[&str]) -> Command {
+    pub(crate) fn fleet(&self, blocks: &str, more: &[&str]) -> Command {
         let folder = self.folder();
         let words = [
             "fleet",
@@ -66,27 +88,38 @@ impl Cluster {
         ran.value()["nodes"].as_array().unwrap().clone()
     }
 
-    fn node(&self, name: &str) -> Value {
+    pub(crate) fn node(&self, name: &str) -> Value {
         self.status().into_iter().find(|node| node["node"] == name).unwrap()
     }
 
     /// Lines of the file of an attempt; none while there is no such file.
-    fn lines(&self, node: &str, attempt: u32) -> usize {
+    pub(crate) fn lines(&self, node: &str, attempt: u32) -> usize {
         let path = self.folder().join(format!("node-{node}-{attempt}.jsonl"));
         fs::read_to_string(path).unwrap_or_default().lines().count()
     }
 
     /// The process of a node's task.
-    fn task(&self, node: &str) -> i32 {
+    pub(crate) fn task(&self, node: &str) -> i32 {
         let named = format!("--position {} ", self.node(node)["position"]);
         let tasks = self.slurm.processes(|words| words.contains("fleet task") && words.ends_with(&named));
         assert_eq!(tasks.len(), 1, "{node}");
         tasks[0]
     }
 
-    /// Waits until every node measures.
-    fn measuring(&self) {
-        until("every node measures", || ["n1", "n2", "n3", "n4"].iter().all(|node| self.lines(node, 0) > 20));
+    /// Waits until every node measures; those that began first are held until then, so that none is done.
+    pub(crate) fn measuring(&self) {
+        let mut held = BTreeMap::new();
+        until("every node measures", || {
+            for node in ["n1", "n2", "n3", "n4"] {
+                if !held.contains_key(node) && self.lines(node, 0) > 20 {
+                    let task = self.task(node);
+                    signal(task, Signal::STOP);
+                    held.insert(node, task);
+                }
+            }
+            held.len() == 4
+        });
+        held.values().for_each(|task| signal(*task, Signal::CONT));
     }
 }
 
@@ -97,6 +130,16 @@ impl Drop for Cluster {
             let status = self.run(&["fleet", "status", folder.to_str().unwrap()]);
             let jobs = self.slurm.ask("squeue", &["--states=all", "--format=%i %N %T %r"]);
             eprintln!("{jobs}\n{}{}", status.out, status.err);
+            // What tasks, nodes and the controller said last.
+            let here = fs::read_dir(folder).into_iter().flatten().chain(fs::read_dir(self.slurm.folder()).unwrap());
+            for path in here.flatten().map(|entry| entry.path()) {
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                if path.extension().is_some_and(|end| end == "log" || end == "out") && !text.is_empty() {
+                    let lines: Vec<&str> = text.lines().collect();
+                    let last = lines[lines.len().saturating_sub(15)..].join("\n");
+                    eprintln!("{}:\n{last}", path.display());
+                }
+            }
         }
     }
 }
@@ -148,7 +191,7 @@ fn a_node_that_dies_loses_and_doubles_no_trial() {
         return;
     }
     let mut cluster = Cluster::start();
-    let running = start(cluster.fleet(LONG, &["--give-up", "1m"]));
+    let running = start(cluster.fleet(LONG, &["--give-up", "3m"]));
     cluster.measuring();
     let (orphan, killed) = (cluster.task("n2"), cluster.task("n3"));
     signal(orphan, Signal::STOP);
@@ -156,8 +199,8 @@ fn a_node_that_dies_loses_and_doubles_no_trial() {
     // The slurmd and the slurmstepd of a node are gone; its task is not, and hands everything back.
     let job = cluster.slurm.job("n2").unwrap();
     cluster.slurm.kill_node("n2");
-    cluster.slurm.kill_step(&job);
     signal(orphan, Signal::CONT);
+    cluster.slurm.kill_step(&job);
     let folder = cluster.folder();
     Ran::of(&running.join().unwrap()).ended(0);
     assert_eq!(cluster.node("n2")["state"], "done");
@@ -183,21 +226,9 @@ fn a_task_that_runs_twice_at_once_counts_once() {
         return;
     }
     let mut cluster = Cluster::start();
-    let running = start(cluster.fleet(LONG, &["--give-up", "1m"]));
+    let running = start(cluster.fleet(LONG, &["--give-up", "3m"]));
     cluster.measuring();
-    // Without its slurmd and slurmstepd the task runs on while its job is queued again; it waits for the second one to begin.
-    let task = cluster.task("n1");
-    signal(task, Signal::STOP);
-    let job = cluster.slurm.job("n1").unwrap();
-    cluster.slurm.kill_node("n1");
-    cluster.slurm.kill_step(&job);
-    cluster.slurm.ask("scontrol", &["requeue", &job]);
-    cluster.slurm.start_node("n1");
-    until("the task runs twice", || {
-        cluster.slurm.ask("scontrol", &["update", &format!("JobId={job}"), "StartTime=now"]);
-        cluster.lines("n1", 1) > 0
-    });
-    signal(task, Signal::CONT);
+    cluster.run_twice();
     Ran::of(&running.join().unwrap()).ended(0);
     // Whichever ended first, one of them counts, as a whole.
     let standing = cluster.node("n1");

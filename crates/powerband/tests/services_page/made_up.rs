@@ -1,6 +1,6 @@
 //! Experiments made by hand, of any number of settings, with honest or hostile names.
 use powerband_record::{
-    Change, CloseReason, Event, Finding, Level, Outcome, PlannedTrial, SettingVerdict, Side, Started, Verdict,
+    CloseReason, Event, FactChange, Finding, Level, Outcome, PlannedTrial, SettingVerdict, Side, Started, Verdict,
 };
 use powerband_report::Model;
 
@@ -45,8 +45,8 @@ fn started(settings: u32, hostile: bool) -> Started {
 }
 
 /// What of the machine is not as it was at the end.
-fn changed(hostile: bool) -> Vec<Change> {
-    let change = |part: &str, what: &str, was: Option<&str>, is: Option<&str>| Change {
+fn changed(hostile: bool) -> Vec<FactChange> {
+    let change = |part: &str, what: &str, was: Option<&str>, is: Option<&str>| FactChange {
         side: Side::Near,
         part: part.to_owned(),
         what: what.to_owned(),

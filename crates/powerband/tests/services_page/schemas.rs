@@ -94,6 +94,7 @@ fn experiments(printed: &mut Printed) {
     printed.keep(&["compare", "2:powersave", "3:powersave"]);
     printed.keep(&["fleet", "run", "plans/fleet-frequency.toml", "-N", "5", "--launcher", "local", "--quiet"]);
     printed.keep(&["fleet", "status"]);
+    printed.keep(&["fleet", "table", "last"]);
     copied(printed);
     // Few blocks may leave a claim open.
     printed.keep_ending(&["replicate", "router", "--blocks", "2"], &[0, 1]);

@@ -64,4 +64,7 @@ fn the_same_event_with_other_content_is_an_error_that_names_both() {
     assert_eq!(server.asked("SELECT md5(string_agg(json, '' ORDER BY experiment, seq)) FROM powerband.event"), before);
     assert!(server.sql("UPDATE powerband.event SET json = ''").is_none(), "events are append-only");
     assert!(server.sql("DELETE FROM powerband.event WHERE seq = 3").is_none(), "events are append-only");
+    for gone in ["DELETE FROM powerband.experiment", "UPDATE powerband.experiment SET id = id + 100"] {
+        assert!(server.sql(gone).is_none(), "an experiment stays while it has events");
+    }
 }

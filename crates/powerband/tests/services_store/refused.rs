@@ -6,38 +6,30 @@ use std::process::Command;
 use crate::desk::{Desk, Ran};
 use crate::server::{SECRET, Server};
 
+/// A short experiment.
+const TRY: [&str; 10] =
+    ["--machine", "sim:quadcore", "try", "governor=powersave", "--load", "counter", "--for", "10s", "--blocks", "2"];
+
 #[test]
 fn what_is_not_ours_is_refused_in_words() {
     let Some(server) = Server::new() else { return };
     let desk = Desk::new();
-    let try_ = [
-        "--machine",
-        "sim:quadcore",
-        "try",
-        "governor=powersave",
-        "--load",
-        "counter",
-        "--for",
-        "10s",
-        "--blocks",
-        "2",
-    ];
     let refused = |url: &str, code: i32| {
-        let said = [&["list"][..], &try_].map(|words| desk.run(&[&["--store", url], words].concat()).refused(code));
+        let said = [&["list"][..], &TRY].map(|words| desk.run(&[&["--store", url], words].concat()).refused(code));
         assert_eq!(said[0], said[1], "before anything is measured");
         assert!(!said[0].contains(SECRET) && !said[0].contains("wrong-word"), "{}", said[0]);
         said[0].clone()
     };
     server.asked("CREATE DATABASE other");
     let other = server.url("other");
-    desk.run(&[&["--store", other.as_str()], &try_[..]].concat()).ended(0);
+    desk.run(&[&["--store", other.as_str()], &TRY[..]].concat()).ended(0);
     server.asked("CREATE SCHEMA powerband; CREATE TABLE powerband.store (shelf text)");
     assert!(refused(&server.url("postgres"), 8).contains("is a database of another program"));
     server.asked(
         "DROP TABLE powerband.store; CREATE TABLE powerband.store AS SELECT 'powerband' AS application, 7 AS version",
     );
     assert!(refused(&server.url("postgres"), 8).contains("newer powerband (store version 7, this one knows 3)"));
-    let said = refused(&server.url("postgres").replace(SECRET, "wrong-word"), 8);
+    let said = refused(&server.url("postgres").replace(SECRET, "wrong-word"), 3);
     assert!(said.contains("password authentication failed"), "{said}");
     assert!(refused(&server.url("missing"), 8).contains("\"missing\" does not exist"));
     let said = refused(&format!("{}?sslmode=perhaps", server.url("postgres")), 2);
@@ -50,23 +42,11 @@ fn what_is_not_ours_is_refused_in_words() {
 fn other_users_need_the_rights_that_are_documented() {
     let Some(server) = Server::new() else { return };
     let desk = Desk::new();
-    let words = [
-        "--machine",
-        "sim:quadcore",
-        "try",
-        "governor=powersave",
-        "--load",
-        "counter",
-        "--for",
-        "10s",
-        "--blocks",
-        "2",
-    ];
     let on = |user: &str, words: &[&str]| {
         let url = server.url("postgres").replace("bench", user);
         desk.run(&[&["--store", url.as_str()], words].concat())
     };
-    on("bench", &words).ended(0);
+    on("bench", &TRY).ended(0);
     for user in ["reader", "writer"] {
         server
             .asked(&format!("CREATE ROLE {user} LOGIN PASSWORD '{SECRET}'; GRANT USAGE ON SCHEMA powerband TO {user}"));
@@ -78,12 +58,12 @@ fn other_users_need_the_rights_that_are_documented() {
         assert_eq!(on(user, &["--json", "list"]).ended(0).out, on("bench", &["--json", "list"]).ended(0).out);
         on(user, &["show", "last"]).ended(0);
     }
-    let said = on("reader", &words).refused(8);
+    let said = on("reader", &TRY).refused(3);
     assert!(said.contains("permission denied for table experiment"), "{said}");
-    on("writer", &words).ended(0);
+    on("writer", &TRY).ended(0);
     on("writer", &["resume", "last", "--blocks", "3"]).ended(0);
     let copy = desk.beside("copy.sqlite");
-    desk.run(&[&["--store", copy.to_str().unwrap()], &words[..]].concat()).ended(0);
+    desk.run(&[&["--store", copy.to_str().unwrap()], &TRY[..]].concat()).ended(0);
     let url = server.url("postgres").replace("bench", "writer");
     desk.run(&["store", "migrate", copy.to_str().unwrap(), &url]).ended(0);
     assert_eq!(server.asked("SELECT count(*) FROM powerband.experiment"), "3");
@@ -132,19 +112,7 @@ fn it_is_encrypted_and_the_server_is_who_it_says() {
     let localhost = desk.run(&["--store", &url(&by_name).replace("127.0.0.1", "localhost"), "list"]).refused(8);
     assert!(localhost.contains("certificate"), "{localhost}");
     // What is sent is encrypted.
-    let words = [
-        "--machine",
-        "sim:quadcore",
-        "try",
-        "governor=powersave",
-        "--load",
-        "counter",
-        "--for",
-        "10s",
-        "--blocks",
-        "2",
-    ];
     server.asked("ALTER SYSTEM SET log_connections = on");
-    desk.run(&[&["--store", &url(&trusted)], &words[..]].concat()).ended(0);
+    desk.run(&[&["--store", &url(&trusted)], &TRY[..]].concat()).ended(0);
     assert_eq!(server.asked("SELECT count(*) FROM powerband.experiment"), "1");
 }

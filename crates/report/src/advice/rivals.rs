@@ -4,7 +4,7 @@ use powerband_record::{Better, Verdict};
 
 use super::labels;
 use crate::Model;
-use crate::comparison::{Ask, Measured, Row, within};
+use crate::comparison::{ComparisonRequest, ComparisonRow, Measured, within};
 
 /// The best of some settings, and how it compares with the others, to be read behind its name.
 ///
@@ -38,12 +38,12 @@ fn gain(model: &Model, at: u32, place: usize) -> Option<f64> {
 ///
 /// All settings are in the comparison, as together they say more of the noise. Whichever came off best was chosen by these very
 /// trials: the error rate is shared by all pairs there are, not only by those with it.
-fn compared(model: &Model, best: u32, of: &[u32]) -> Vec<(u32, Row)> {
+fn compared(model: &Model, best: u32, of: &[u32]) -> Vec<(u32, ComparisonRow)> {
     let others: Vec<u32> = (0..).take(model.settings.len()).filter(|at| *at != best).collect();
     let index = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
     let measured = Measured::of_model(model);
     let alpha = Some(2.0 * model.started.alpha / of.len().max(2) as f64);
-    let ask = Ask { metrics: Vec::new(), margin: None, alpha, mean: None };
+    let ask = ComparisonRequest { metrics: Vec::new(), margin: None, alpha, mean: None };
     let places: Vec<usize> = others.iter().map(|at| index(*at)).collect();
     if !measured.in_blocks(&[&[index(best)], places.as_slice()].concat()) {
         return Vec::new();
@@ -56,7 +56,7 @@ fn compared(model: &Model, best: u32, of: &[u32]) -> Vec<(u32, Row)> {
 }
 
 /// A setting that is shown to be better than the one it is compared with, and worse in nothing.
-fn beats(model: &Model, of: &[u32], rows: &[(u32, Row)]) -> Option<u32> {
+fn beats(model: &Model, of: &[u32], rows: &[(u32, ComparisonRow)]) -> Option<u32> {
     let any = |at: u32, verdict: Verdict| rows.iter().any(|(of, row)| *of == at && row.verdict == verdict);
     let judged = model.judged().count();
     let all = |at: u32| rows.iter().filter(|(of, _)| *of == at).count() == judged;
@@ -64,7 +64,7 @@ fn beats(model: &Model, of: &[u32], rows: &[(u32, Row)]) -> Option<u32> {
 }
 
 /// `saves most in power_w; in the blocks they share it is better than a and b, and not shown to differ from c`.
-fn words(model: &Model, best: u32, of: &[u32], rows: &[(u32, Row)], metric: &str) -> String {
+fn words(model: &Model, best: u32, of: &[u32], rows: &[(u32, ComparisonRow)], metric: &str) -> String {
     let others: Vec<u32> = of.iter().copied().filter(|at| *at != best).collect();
     let said = |at: u32| {
         let mine = || rows.iter().filter(move |(of, _)| *of == at).map(|(_, row)| row);

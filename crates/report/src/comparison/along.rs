@@ -1,17 +1,17 @@
 //! The one number in which the loads of several experiments differ: customers, a rate, the size of a packet.
 use powerband_record::{format_number, parse_duration_ns};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{Comparison, Measured};
 
 /// What the experiments were made along.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Along {
     /// The load's parameter, as a plan writes it.
     pub name: String,
     /// Unit of its values; may be empty.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub unit: String,
     /// Number of an experiment, and the value it had.
     pub values: Vec<(i64, f64)>,

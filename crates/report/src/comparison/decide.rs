@@ -1,10 +1,10 @@
 //! Which comparison fits what was measured, and what it comes to.
 use powerband_record::{Better, LOSS_MARGIN_PERCENT, Metric, Verdict, is_loss, unit_of};
-use powerband_stats::apart::{Apart, ApartLook, LEAST_SESSIONS, sessions, through_reference, welch};
-use powerband_stats::{Claim, Judge, Rules, Scale, SettingLook, Spend, Spending};
+use powerband_stats::apart::{ApartLook, IndependentDifference, MIN_SESSIONS, sessions, through_reference, welch};
+use powerband_stats::{Claim, MetricJudge, Rules, Scale, SettingLook, Spend, Spending};
 
 use super::measured::{Measured, typical};
-use super::{CompareError, Comparison, How, Row, chosen, text};
+use super::{CompareError, Comparison, ComparisonRow, How, chosen, text};
 
 /// Margin and error rate where neither an option nor an experiment says one.
 const DEFAULTS: (f64, f64) = (0.01, 0.05);
@@ -14,7 +14,7 @@ const FEWEST_BLOCKS: u32 = 2;
 
 /// What is asked.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct ComparisonRequest {
     /// Metrics, with the direction that is better; none = those judged.
     pub metrics: Vec<Metric>,
     /// Margin of "same", relative.
@@ -29,7 +29,12 @@ pub struct Ask {
 ///
 /// # Errors
 /// [`CompareError`] when there is no metric, or numbers cannot be judged.
-pub fn within(measured: &Measured, reference: usize, others: &[usize], ask: &Ask) -> Result<Comparison, CompareError> {
+pub fn within(
+    measured: &Measured,
+    reference: usize,
+    others: &[usize],
+    ask: &ComparisonRequest,
+) -> Result<Comparison, CompareError> {
     let metrics = chosen(&measured.metrics, &measured.metrics, &ask.metrics)?;
     let (rules, alpha) = rules(ask, &[measured], metrics.len());
     let mut rows = Vec::new();
@@ -50,14 +55,18 @@ pub fn within(measured: &Measured, reference: usize, others: &[usize], ask: &Ask
 }
 
 /// A side of a comparison between experiments: one, or the sessions of one thing; and its setting, where one is named.
-pub type Side<'a> = (&'a [Measured], Option<&'a str>);
+pub type ComparisonSide<'a> = (&'a [Measured], Option<&'a str>);
 
 /// Settings of two sides, each one experiment or several sessions; the first is what the second is compared with. Where no
 /// setting is named, all that both have are compared.
 ///
 /// # Errors
 /// [`CompareError`] when it is not said what to compare, or numbers cannot be judged.
-pub fn between(first: Side<'_>, second: Side<'_>, ask: &Ask) -> Result<Comparison, CompareError> {
+pub fn between(
+    first: ComparisonSide<'_>,
+    second: ComparisonSide<'_>,
+    ask: &ComparisonRequest,
+) -> Result<Comparison, CompareError> {
     let ([a, ..], [b, ..]) = (first.0, second.0) else {
         return Err(CompareError::NoMetric("nothing was given".into()));
     };
@@ -94,14 +103,14 @@ pub fn between(first: Side<'_>, second: Side<'_>, ask: &Ask) -> Result<Compariso
 }
 
 /// Margin and error rate of a comparison of these: as asked, else the larger margin and the smaller error rate of theirs.
-pub(super) fn asked(ask: &Ask, of: &[&Measured]) -> (f64, f64) {
+pub(super) fn asked(ask: &ComparisonRequest, of: &[&Measured]) -> (f64, f64) {
     let own = of.iter().filter_map(|measured| measured.rules);
     let (margin, alpha) = own.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1))).unwrap_or(DEFAULTS);
     (ask.margin.unwrap_or(margin), ask.alpha.unwrap_or(alpha))
 }
 
 /// The rules of the comparison, one metric having its share of the error rate, and the whole rate.
-fn rules(ask: &Ask, of: &[&Measured], metrics: usize) -> (Rules, f64) {
+fn rules(ask: &ComparisonRequest, of: &[&Measured], metrics: usize) -> (Rules, f64) {
     let (margin, alpha) = asked(ask, of);
     let mean = judges_mean(ask, of);
     let robust = !mean && of.iter().all(|measured| measured.robust);
@@ -110,18 +119,22 @@ fn rules(ask: &Ask, of: &[&Measured], metrics: usize) -> (Rules, f64) {
 }
 
 /// Whether means are judged: as asked, else where all of them were judged so.
-fn judges_mean(ask: &Ask, of: &[&Measured]) -> bool {
+fn judges_mean(ask: &ComparisonRequest, of: &[&Measured]) -> bool {
     ask.mean.unwrap_or_else(|| of.iter().all(|measured| measured.mean))
 }
 
 /// What a comparison of means says of itself.
-fn notes_on(ask: &Ask, of: &[&Measured]) -> Vec<String> {
+fn notes_on(ask: &ComparisonRequest, of: &[&Measured]) -> Vec<String> {
     let mean = || "judged: the mean of all trials as measured, not the typical trial".to_owned();
     judges_mean(ask, of).then(mean).into_iter().collect()
 }
 
 /// Indices of the settings to compare, in the first and in the second.
-fn pairs(first: Side<'_>, second: Side<'_>, shared: bool) -> Result<Vec<(usize, usize)>, CompareError> {
+fn pairs(
+    first: ComparisonSide<'_>,
+    second: ComparisonSide<'_>,
+    shared: bool,
+) -> Result<Vec<(usize, usize)>, CompareError> {
     let ([a, ..], [b, ..]) = (first.0, second.0) else { return Ok(Vec::new()) };
     let only = |it: &Measured| {
         if it.settings.len() == 2 {
@@ -155,7 +168,7 @@ fn in_blocks(
     others: &[usize],
     metric: &Metric,
     rules: &Rules,
-) -> Result<Vec<Row>, CompareError> {
+) -> Result<Vec<ComparisonRow>, CompareError> {
     let table = measured.table(reference, others, &metric.name)?;
     let values: Vec<f64> = (0..table.blocks()).flat_map(|block| table.block(block).map(|(_, value)| value)).collect();
     let rules = scaled(rules, metric, &values, &measured.values(reference, &metric.name));
@@ -163,9 +176,9 @@ fn in_blocks(
         true => Rules { spend: Spend::Once, first_look: Some(FEWEST_BLOCKS), ..rules },
         false => rules,
     };
-    let mut judge = Judge::new(others.len(), rules.clone(), Spending::shared())?;
+    let mut judge = MetricJudge::new(others.len(), rules.clone(), Spending::shared())?;
     let too_few = |why: &powerband_stats::Error| {
-        let row = |&other: &usize| Row {
+        let row = |&other: &usize| ComparisonRow {
             count: u32::try_from(table.blocks()).unwrap_or(u32::MAX),
             notes: vec![why.to_string()],
             ..blank(metric, measured.label(other), measured.label(reference), How::Blocks, rules.margin)
@@ -180,7 +193,7 @@ fn in_blocks(
         Err(why) => return Err(why.into()),
     };
     let by_rank = rules.robust;
-    let mut rows: Vec<Row> = look
+    let mut rows: Vec<ComparisonRow> = look
         .settings
         .iter()
         .map(|setting| {
@@ -219,8 +232,8 @@ fn scaled(rules: &Rules, metric: &Metric, values: &[f64], reference: &[f64]) -> 
 }
 
 /// A row in which nothing is found yet.
-fn blank(metric: &Metric, setting: String, against: String, how: How, margin: f64) -> Row {
-    Row {
+fn blank(metric: &Metric, setting: String, against: String, how: How, margin: f64) -> ComparisonRow {
+    ComparisonRow {
         metric: metric.name.clone(),
         better: metric.better,
         setting,
@@ -242,7 +255,7 @@ fn blank(metric: &Metric, setting: String, against: String, how: How, margin: f6
     }
 }
 
-fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLook, rules: &Rules) -> Row {
+fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLook, rules: &Rules) -> ComparisonRow {
     let finite = |value: f64| value.is_finite().then_some(value);
     let row = blank(metric, setting, against, How::Blocks, rules.margin);
     // "Same" is two one-sided tests: the interval that lies inside the margin is the one at their level.
@@ -253,7 +266,7 @@ fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLo
         }
         _ => look.shown_interval,
     };
-    let mut row = Row {
+    let mut row = ComparisonRow {
         verdict: verdict(look.claim, metric.better),
         absolute: rules.scale == Scale::Linear,
         change: finite(look.shown_effect),
@@ -274,7 +287,8 @@ fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLo
         && look.claim != Claim::SameButDifferent
         && let Some((low, high)) = look.without_after
     {
-        let between = text::interval(&Row { low: Some(low), high: Some(high), ..row.clone() }).unwrap_or_default();
+        let between =
+            text::interval(&ComparisonRow { low: Some(low), high: Some(high), ..row.clone() }).unwrap_or_default();
         let unit = if row.absolute { unit_of(&row.metric) } else { "%" };
         row.notes
             .push(format!("assumes that no setting affects the trial after it; allowing for that: {between} {unit}"));
@@ -285,7 +299,8 @@ fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLo
     row
 }
 
-fn verdict(claim: Claim, better: Better) -> Verdict {
+/// The verdict of a claim.
+pub(crate) fn verdict(claim: Claim, better: Better) -> Verdict {
     match (claim, better) {
         (Claim::Open, _) => Verdict::Undecided,
         (Claim::Same | Claim::SameButDifferent, _) => Verdict::Same,
@@ -305,7 +320,7 @@ fn effect(
     let table = measured.table(0, &others, &metric.name)?;
     // Its claim does not matter here, only its difference: ranks have no variance to add.
     let rules = Rules { robust: false, ..rules.clone() };
-    match Judge::new(others.len(), rules, Spending::shared())?.look(&table) {
+    match MetricJudge::new(others.len(), rules, Spending::shared())?.look(&table) {
         Ok(look) => Ok(look.settings.into_iter().find(|it| it.setting == setting)),
         Err(powerband_stats::Error::TooFewBlocks { .. } | powerband_stats::Error::TooFewTrials { .. }) => Ok(None),
         Err(why) => Err(why.into()),
@@ -320,19 +335,19 @@ fn by_reference(
     metric: &Metric,
     rules: &Rules,
     sharing: usize,
-) -> Result<Row, CompareError> {
+) -> Result<ComparisonRow, CompareError> {
     let rules = both_scaled(rules, a, b, metric);
     let labels = (of(b, pair.1), of(a, pair.0));
     let row = blank(metric, labels.0, labels.1, How::SharedReference, rules.margin);
     let (first, second) = (effect(a, pair.0, metric, &rules)?, effect(b, pair.1, metric, &rules)?);
     let (Some(first), Some(second)) = (first, second) else {
-        return Ok(Row { notes: vec!["one of them has too few blocks to be looked at".into()], ..row });
+        return Ok(ComparisonRow { notes: vec!["one of them has too few blocks to be looked at".into()], ..row });
     };
     let blocks = first.contrast.blocks.max(second.contrast.blocks);
     let apart = through_reference(&second, &first);
     let look = apart.judge_looked_at(blocks, &rules, sharing, &Spending::shared());
     let note = format!("each as a difference from {}, which both experiments have", a.label(0));
-    Ok(Row { notes: vec![note], ..told(row, &apart, Some(&look), &rules, blocks) })
+    Ok(ComparisonRow { notes: vec![note], ..told(row, &apart, Some(&look), &rules, blocks) })
 }
 
 fn both_scaled(rules: &Rules, a: &Measured, b: &Measured, metric: &Metric) -> Rules {
@@ -353,7 +368,7 @@ fn by_sessions(
     metric: &Metric,
     rules: &Rules,
     sharing: usize,
-) -> Result<Row, CompareError> {
+) -> Result<ComparisonRow, CompareError> {
     let side = |of_side: &[Measured], setting: usize| -> Result<(String, Vec<f64>, Vec<f64>), CompareError> {
         let Some(one) = of_side.first() else { return Ok((String::new(), Vec::new(), Vec::new())) };
         let (mut means, mut pooled) = (Vec::new(), Vec::new());
@@ -390,7 +405,7 @@ fn unblocked(
     metric: &Metric,
     rules: &Rules,
     sharing: usize,
-) -> Row {
+) -> ComparisonRow {
     let rules = scaled(rules, metric, &[pooled[0].as_slice(), &pooled[1]].concat(), &pooled[0]);
     let on_scale = |values: &[f64]| -> Vec<f64> {
         values.iter().map(|value| if rules.scale == Scale::Log { value.ln() } else { *value }).collect()
@@ -408,9 +423,9 @@ fn unblocked(
     let count = u32::try_from(pooled[0].len().min(pooled[1].len())).unwrap_or(u32::MAX);
     let row = blank(metric, setting, against, How::Apart, rules.margin);
     let why = format!(
-        "they share neither blocks nor a reference, so whatever differed between them besides counts as a difference: measure both in one experiment, or take {LEAST_SESSIONS} sessions of each"
+        "they share neither blocks nor a reference, so whatever differed between them besides counts as a difference: measure both in one experiment, or take {MIN_SESSIONS} sessions of each"
     );
-    let row = Row { notes: vec![why], count, ..row };
+    let row = ComparisonRow { notes: vec![why], count, ..row };
     match welch(&pooled[1], &pooled[0]) {
         Some(apart) => told(row, &apart, None, &rules, count),
         None => row,
@@ -418,12 +433,18 @@ fn unblocked(
 }
 
 /// A row with what was found; without a look nothing is decided.
-fn told(row: Row, apart: &Apart, look: Option<&ApartLook>, rules: &Rules, count: u32) -> Row {
+fn told(
+    row: ComparisonRow,
+    apart: &IndependentDifference,
+    look: Option<&ApartLook>,
+    rules: &Rules,
+    count: u32,
+) -> ComparisonRow {
     let finite = |value: f64| value.is_finite().then_some(value);
     let interval = look.map_or_else(|| apart.interval(rules.alpha), |look| look.interval);
     let better = row.better;
     let t = if apart.effect == 0.0 { 0.0 } else { apart.effect / apart.standard_error };
-    Row {
+    ComparisonRow {
         verdict: look.map_or(Verdict::Undecided, |look| verdict(look.claim, better)),
         absolute: rules.scale == Scale::Linear,
         change: finite(rules.shown(apart.effect)),

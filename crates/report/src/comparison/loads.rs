@@ -3,14 +3,18 @@ use serde_json::Value;
 
 use super::decide::within;
 use super::measured::Measured;
-use super::{Ask, CompareError, Comparison, Side, text};
+use super::{CompareError, Comparison, ComparisonRequest, ComparisonSide, text};
 use crate::load;
+use powerband_record::InOrder;
 
 /// More experiments than this are not each named in the finding.
 const NAMED: usize = 8;
 
 /// Each experiment against its own reference, where they ran different loads; `None` where all ran the same, or do not say.
-pub(super) fn differing(sides: &[Side<'_>], ask: &Ask) -> Option<Result<Comparison, CompareError>> {
+pub(super) fn differing(
+    sides: &[ComparisonSide<'_>],
+    ask: &ComparisonRequest,
+) -> Option<Result<Comparison, CompareError>> {
     let mut all: Vec<(&Measured, Option<&str>, &Value)> = Vec::new();
     for (sessions, setting) in sides {
         for one in *sessions {
@@ -21,7 +25,7 @@ pub(super) fn differing(sides: &[Side<'_>], ask: &Ask) -> Option<Result<Comparis
     differ.then(|| each(&all, ask))
 }
 
-fn each(all: &[(&Measured, Option<&str>, &Value)], ask: &Ask) -> Result<Comparison, CompareError> {
+fn each(all: &[(&Measured, Option<&str>, &Value)], ask: &ComparisonRequest) -> Result<Comparison, CompareError> {
     let (mut rows, mut findings, mut rate) = (Vec::new(), Vec::new(), 0.0_f64);
     for (one, setting, load) in all {
         let others = match setting.map(|name| one.setting(name)).transpose()? {
@@ -32,7 +36,7 @@ fn each(all: &[(&Measured, Option<&str>, &Value)], ask: &Ask) -> Result<Comparis
         let found = within(one, 0, &others, ask)?;
         findings.push(format!("{} ({}): {}", one.name, load::load(load), text::finding(&found.rows)));
         rate = rate.max(found.alpha);
-        rows.extend(found.rows.into_iter().map(|row| super::Row {
+        rows.extend(found.rows.into_iter().map(|row| super::ComparisonRow {
             setting: format!("{} of {}", row.setting, one.name),
             against: format!("{} of {}", row.against, one.name),
             ..row
@@ -44,7 +48,7 @@ fn each(all: &[(&Measured, Option<&str>, &Value)], ask: &Ask) -> Result<Comparis
             metrics.push(row.metric.clone());
         }
     }
-    rows.sort_by_key(|row| metrics.iter().position(|metric| *metric == row.metric));
+    rows.order_by_key(|row| metrics.iter().position(|metric| *metric == row.metric));
     let more = findings.len().saturating_sub(NAMED);
     findings.truncate(NAMED);
     if more > 0 {

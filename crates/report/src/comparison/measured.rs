@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{Event, Metric, PlannedTrial};
-use powerband_stats::{Ran, Slot, Table};
+use powerband_stats::{Slot, Table, TrialTime};
 
 use super::{CompareError, Groups};
 use crate::{Model, ModelError, TrialValues};
@@ -11,7 +11,7 @@ use crate::{Model, ModelError, TrialValues};
 const REFERENCE_COPIES: usize = 3;
 
 /// A value, and when its trial ran where that is known.
-type Timed = (f64, Option<Ran>);
+type Timed = (f64, Option<TrialTime>);
 
 /// One valid trial.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,14 +23,14 @@ pub struct Trial {
     /// Its session, where there are several.
     pub session: Option<usize>,
     /// Number of the trial and the setting of the one right before it, where the order is known.
-    pub ran: Option<Ran>,
+    pub ran: Option<TrialTime>,
     /// Value by metric.
     pub values: BTreeMap<String, f64>,
 }
 
 /// Where and how an experiment ran: two that agree in it share their reference.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Origin {
+pub struct RunOrigin {
     /// Its number.
     pub id: i64,
     /// Host, machine, far machine and what runs there.
@@ -45,7 +45,7 @@ pub struct Measured {
     /// For people: `experiment 3`, `rounds.csv`.
     pub name: String,
     /// Where an experiment ran; a table does not say.
-    pub origin: Option<Origin>,
+    pub origin: Option<RunOrigin>,
     /// Label and what it turns, by setting; 0 is the reference of an experiment.
     pub settings: Vec<(String, String)>,
     /// The metrics.
@@ -93,17 +93,17 @@ impl Measured {
                         setting: planned.setting as usize,
                         block: Some(planned.block as usize - 1),
                         session: None,
-                        ran: Some(Ran { trial: *trial, before }),
+                        ran: Some(TrialTime { trial: *trial, before }),
                         values: outcome.metrics.clone(),
                     });
                 }
                 _ => {}
             }
         }
-        let machine = (host.to_owned(), started.machine.clone(), started.far.clone(), started.system.clone());
+        let machine = (host.to_owned(), started.machine.clone(), started.others(), started.system.clone());
         Ok(Measured {
             name: format!("experiment {id}"),
-            origin: Some(Origin { id, machine, load: started.load.clone() }),
+            origin: Some(RunOrigin { id, machine, load: started.load.clone() }),
             settings: started.settings.iter().map(|it| (it.label.clone(), it.turns.clone())).collect(),
             metrics: started.metrics.clone(),
             trials,
@@ -228,7 +228,7 @@ impl Measured {
         for trial in &self.trials {
             if let (Some(of), Some(block), Some(&value)) = (place(trial.setting), trial.block, trial.values.get(metric))
             {
-                let ran = trial.ran.map(|ran| Ran { before: ran.before.and_then(place), ..ran });
+                let ran = trial.ran.map(|ran| TrialTime { before: ran.before.and_then(place), ..ran });
                 cells.entry(block).or_default().entry(of).or_default().push((value, ran));
             }
         }

@@ -1,16 +1,16 @@
 //! More than two sides: each is compared with the first, and all differences claimed share one error rate.
-use powerband_record::Metric;
+use powerband_record::{InOrder, Metric};
 
 use super::decide::{asked, between, within};
 use super::loads::differing;
-use super::{Ask, CompareError, Comparison, Measured, Row, Side, chosen};
+use super::{CompareError, Comparison, ComparisonRequest, ComparisonRow, ComparisonSide, Measured, chosen};
 
 /// Each side against the first; where they ran different loads, each within itself. Settings of one experiment are judged in its blocks (Holm); of others every side has the same
 /// share of the error rate, so that whatever the comparisons have in common all claims together keep it (Bonferroni).
 ///
 /// # Errors
 /// [`CompareError`] when it is not said what to compare, or numbers cannot be judged.
-pub fn several(sides: &[Side<'_>], ask: &Ask) -> Result<Comparison, CompareError> {
+pub fn several(sides: &[ComparisonSide<'_>], ask: &ComparisonRequest) -> Result<Comparison, CompareError> {
     let [first, others @ ..] = sides else { return Err(CompareError::NoMetric("nothing was given".into())) };
     if let Some(found) = differing(sides, ask) {
         return found;
@@ -31,13 +31,13 @@ pub fn several(sides: &[Side<'_>], ask: &Ask) -> Result<Comparison, CompareError
     let all: Vec<&Measured> = sides.iter().flat_map(|(of, _)| *of).collect();
     let (margin, alpha) = asked(ask, &all);
     let metrics = common(&all, &ask.metrics)?;
-    let share = Ask {
+    let share = ComparisonRequest {
         metrics: metrics.clone(),
         margin: Some(margin),
         alpha: Some(alpha / others.len() as f64),
         mean: ask.mean,
     };
-    let (mut rows, mut notes): (Vec<Row>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut rows, mut notes): (Vec<ComparisonRow>, Vec<String>) = (Vec::new(), Vec::new());
     for other in others {
         let found = between(*first, *other, &share)?;
         rows.extend(found.rows);
@@ -45,7 +45,7 @@ pub fn several(sides: &[Side<'_>], ask: &Ask) -> Result<Comparison, CompareError
             notes.extend(found.notes);
         }
     }
-    rows.sort_by_key(|row| metrics.iter().position(|metric| metric.name == row.metric));
+    rows.order_by_key(|row| metrics.iter().position(|metric| metric.name == row.metric));
     notes.push(format!("each of the {} other sides has its share of the error rate", others.len()));
     Ok(Comparison::new(rows, notes, alpha).along(&all))
 }
@@ -61,8 +61,8 @@ fn common(all: &[&Measured], asked: &[Metric]) -> Result<Vec<Metric>, CompareErr
 }
 
 /// A side that stands there again.
-fn named_twice(sides: &[Side<'_>]) -> Option<String> {
-    let what = |(of, setting): &Side<'_>| {
+fn named_twice(sides: &[ComparisonSide<'_>]) -> Option<String> {
+    let what = |(of, setting): &ComparisonSide<'_>| {
         let ids: Option<Vec<i64>> = of.iter().map(|one| one.origin.as_ref().map(|origin| origin.id)).collect();
         ids.map(|ids| (ids, setting.map(str::to_owned)))
     };
@@ -78,7 +78,7 @@ fn named_twice(sides: &[Side<'_>]) -> Option<String> {
 }
 
 /// The settings, where all sides are settings of one experiment.
-fn settings_of_one(sides: &[Side<'_>]) -> Result<Option<Vec<usize>>, CompareError> {
+fn settings_of_one(sides: &[ComparisonSide<'_>]) -> Result<Option<Vec<usize>>, CompareError> {
     let origin = |of: &[Measured]| match of {
         [one] => one.origin.clone(),
         _ => None,
@@ -87,7 +87,7 @@ fn settings_of_one(sides: &[Side<'_>]) -> Result<Option<Vec<usize>>, CompareErro
     if first.is_none() || sides.iter().any(|(of, _)| origin(of) != first) {
         return Ok(None);
     }
-    let place = |(of, setting): &Side<'_>| match (*of, setting) {
+    let place = |(of, setting): &ComparisonSide<'_>| match (*of, setting) {
         ([one], Some(setting)) => one.setting(setting),
         ([one], None) => Err(CompareError::WhichSetting { name: one.name.clone(), known: one.labels() }),
         _ => Err(CompareError::NoMetric("nothing was given".into())),

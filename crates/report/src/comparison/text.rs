@@ -1,7 +1,7 @@
 //! A comparison in words: the finding, a table a metric, and what must be known.
-use powerband_record::{Better, Verdict, format_number, unit_of};
+use powerband_record::{Better, InOrder, Verdict, format_number, unit_of};
 
-use super::{Comparison, How, Row};
+use super::{Comparison, ComparisonRow, How};
 use crate::layout::{aligned, clean, cut, fit, fold};
 use crate::words::{counted, percent, word};
 
@@ -9,11 +9,11 @@ use crate::words::{counted, percent, word};
 const TOLD: usize = 6;
 
 /// The finding in one sentence, without a full stop.
-pub(super) fn finding(rows: &[Row]) -> String {
+pub(super) fn finding(rows: &[ComparisonRow]) -> String {
     let mut metrics: Vec<&str> = rows.iter().map(|row| row.metric.as_str()).collect();
     metrics.dedup();
     let several = metrics.len() > 1;
-    let clause = |row: &Row| {
+    let clause = |row: &ComparisonRow| {
         let place = if several { format!("in {}, ", row.metric) } else { String::new() };
         let (setting, against) = (&row.setting, &row.against);
         let size = change(row).map_or_else(String::new, |size| format!(" ({size})"));
@@ -36,14 +36,14 @@ pub(super) fn finding(rows: &[Row]) -> String {
     if rows.len() <= TOLD {
         return rows.iter().map(clause).collect::<Vec<_>>().join("; ");
     }
-    let differs = |row: &&Row| matches!(row.verdict, Verdict::Better | Verdict::Worse);
+    let differs = |row: &&ComparisonRow| matches!(row.verdict, Verdict::Better | Verdict::Worse);
     let mut told: Vec<String> = rows.iter().filter(differs).take(TOLD).map(clause).collect();
     told.push(counts(rows));
     told.join("; ")
 }
 
 /// How many of all the comparisons came to what.
-pub(crate) fn counts(rows: &[Row]) -> String {
+pub(crate) fn counts(rows: &[ComparisonRow]) -> String {
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let kinds = [Verdict::Better, Verdict::Worse, Verdict::Same, Verdict::Undecided];
     let counts = kinds.into_iter().filter(|kind| count(*kind) > 0);
@@ -52,16 +52,16 @@ pub(crate) fn counts(rows: &[Row]) -> String {
     format!("of {all} {}", counts.join(", "))
 }
 
-pub(crate) fn margin(row: &Row) -> String {
+pub(crate) fn margin(row: &ComparisonRow) -> String {
     if row.absolute { unit(row, row.margin) } else { percent(row.margin) }
 }
 
-fn unit(row: &Row, value: f64) -> String {
+fn unit(row: &ComparisonRow, value: f64) -> String {
     format!("{} {}", format_number(value), unit_of(&row.metric)).trim_end().to_owned()
 }
 
 /// `-15.5 %, -33 .. +24`.
-fn change(row: &Row) -> Option<String> {
+fn change(row: &ComparisonRow) -> Option<String> {
     let size = shown(row, row.change?);
     let unit = if row.absolute { unit_of(&row.metric) } else { "%" };
     Some(match interval(row) {
@@ -70,11 +70,11 @@ fn change(row: &Row) -> Option<String> {
     })
 }
 
-pub(super) fn interval(row: &Row) -> Option<String> {
+pub(super) fn interval(row: &ComparisonRow) -> Option<String> {
     Some(format!("{} .. {}", shown(row, row.low?), shown(row, row.high?)))
 }
 
-fn shown(row: &Row, value: f64) -> String {
+fn shown(row: &ComparisonRow, value: f64) -> String {
     if row.absolute {
         let sign = if value > 0.0 { "+" } else { "" };
         return format!("{sign}{}", format_number(value));
@@ -88,7 +88,7 @@ fn shown(row: &Row, value: f64) -> String {
     }
 }
 
-fn predicted_words(row: &Row, (low, high): (u32, u32)) -> String {
+fn predicted_words(row: &ComparisonRow, (low, high): (u32, u32)) -> String {
     let what = if row.how == How::Sessions { "sessions of each" } else { "blocks" };
     if low == high {
         format!("about {low} {what} would decide")
@@ -98,7 +98,7 @@ fn predicted_words(row: &Row, (low, high): (u32, u32)) -> String {
 }
 
 /// How a comparison was made, in a few words.
-fn how(row: &Row) -> String {
+fn how(row: &ComparisonRow) -> String {
     match row.how {
         How::Blocks => format!("{} blocks", row.count),
         How::SharedReference => "shared reference".into(),
@@ -115,11 +115,11 @@ const CAVEATS: usize = 2;
 
 /// The default text, the finding last: at most 24 lines of 80 columns. `all` is what is typed for everything.
 pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
-    let mut rows: Vec<&Row> = of.rows.iter().collect();
+    let mut rows: Vec<&ComparisonRow> = of.rows.iter().collect();
     let several = rows.windows(2).any(|pair| pair[0].metric != pair[1].metric);
     // What differs comes first, where not everything has room.
     if rows.len() > ROWS {
-        rows.sort_by_key(|row| !matches!(row.verdict, Verdict::Better | Verdict::Worse));
+        rows.order_by_key(|row| !matches!(row.verdict, Verdict::Better | Verdict::Worse));
     }
     let one: Vec<Vec<String>> = rows.iter().take(ROWS).map(|row| brief_cells(row)).collect();
     let mut lines = Vec::new();
@@ -161,7 +161,7 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
 }
 
 /// What all rows are compared with, where that is the one reference of each experiment and needs no column.
-fn references(rows: &[Row]) -> Option<Vec<String>> {
+fn references(rows: &[ComparisonRow]) -> Option<Vec<String>> {
     let mut all: Vec<String> = Vec::new();
     for row in rows {
         let (setting, against) = (as_typed(&row.setting), as_typed(&row.against));
@@ -184,7 +184,7 @@ fn as_typed(label: &str) -> String {
     split.map_or_else(|| label.to_owned(), |(setting, id)| format!("{id}:{setting}"))
 }
 
-fn brief_cells(row: &Row) -> Vec<String> {
+fn brief_cells(row: &ComparisonRow) -> Vec<String> {
     let unit = if row.absolute { unit_of(&row.metric) } else { "%" };
     let change = row.change.map_or_else(|| "-".to_owned(), |change| format!("{} {unit}", shown(row, change)));
     let between = interval(row).map_or_else(|| "-".to_owned(), |it| it.replace(" .. ", ".."));
@@ -221,13 +221,13 @@ pub(super) fn render(of: &Comparison, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-fn table(rows: &[Row], width: usize) -> Vec<String> {
+fn table(rows: &[ComparisonRow], width: usize) -> Vec<String> {
     let (head, cells) = cells(rows);
     fit(&head, &cells, width, 2, &[2, 3, 4])
 }
 
 /// Comparisons on one metric as a head and rows.
-pub(crate) fn cells(rows: &[Row]) -> ([String; 6], Vec<Vec<String>>) {
+pub(crate) fn cells(rows: &[ComparisonRow]) -> ([String; 6], Vec<Vec<String>>) {
     let unit = match rows.iter().find(|row| row.absolute) {
         Some(row) => unit_of(&row.metric),
         None => "%",
@@ -244,7 +244,7 @@ pub(crate) fn cells(rows: &[Row]) -> ([String; 6], Vec<Vec<String>>) {
 }
 
 /// The test behind a row.
-pub(crate) fn test(row: &Row) -> String {
+pub(crate) fn test(row: &ComparisonRow) -> String {
     let number =
         |value: Option<f64>, decimals: usize| value.map_or_else(|| "-".into(), |it| format!("{it:.decimals$}"));
     let p = match row.p {

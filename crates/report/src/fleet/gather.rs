@@ -1,11 +1,12 @@
 //! From experiments to nodes: which attempt of a node counts, which nodes are finished, and what each measured.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_record::{CloseReason, Event, ExperimentHeader, FleetTask, Metric, Started};
+use powerband_record::{CloseReason, Event, ExperimentHeader, FleetTask, InOrder, Metric, Started};
 
+use super::division::{Times, times};
 use super::{Fleet, FleetError, MAX_NODES, NodeRow, NodeState};
 use crate::words::{and, counted};
-use crate::{End, Model};
+use crate::{ExperimentEnd, Model};
 
 /// A fleet's nodes, and what they were asked.
 pub(super) struct Gathered {
@@ -19,6 +20,8 @@ pub(super) struct Gathered {
     /// By position.
     pub(super) nodes: Vec<Node>,
     pub(super) over: bool,
+    /// What nodes and blocks take.
+    pub(super) times: Option<Times>,
     pub(super) notes: Vec<String>,
 }
 
@@ -86,7 +89,7 @@ struct Attempt {
 
 pub(super) fn gather(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fleet) -> Result<Gathered, FleetError> {
     let mut attempts = read(experiments)?;
-    attempts.sort_by_key(|it| (it.task.position, it.task.attempt, it.id));
+    attempts.order_by_key(|it| (it.task.position, it.task.attempt, it.id));
     let first = attempts.first().ok_or(FleetError::Empty)?;
     let started = first.model.started.clone();
     if started.calibration {
@@ -124,7 +127,8 @@ pub(super) fn gather(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fle
     }
     let over = nodes.iter().all(Node::ended);
     notes.extend(repeated(&nodes));
-    Ok(Gathered { fleet: key, started, settings, metrics, nodes, over, notes })
+    let times = times(experiments);
+    Ok(Gathered { fleet: key, started, settings, metrics, nodes, over, times, notes })
 }
 
 /// Each experiment once.
@@ -217,7 +221,9 @@ fn measured(attempt: &Attempt, settings: &[(String, String)], metrics: &[Metric]
     let rows: Vec<_> = by_block.into_values().collect();
     let complete = matches!(
         &model.end,
-        End::Closed(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget | CloseReason::LoadFailed { .. })
+        ExperimentEnd::Closed(
+            CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget | CloseReason::LoadFailed { .. }
+        )
     );
     Measured {
         id: attempt.id,
@@ -254,4 +260,14 @@ fn repeated(nodes: &[Node]) -> Option<String> {
             named.join(", ")
         )
     })
+}
+
+/// Nodes that are looked at together.
+pub(super) struct Look {
+    /// Positions of its nodes: the first of the order.
+    pub(super) positions: Vec<usize>,
+    /// Its share of the error rate.
+    pub(super) share: f64,
+    /// Whether it is the last, which has every node.
+    pub(super) is_last: bool,
 }

@@ -1,15 +1,17 @@
 //! What a setting does over some of the nodes: the whole fleet, or one kind.
 use powerband_record::{Better, LOSS_MARGIN_PERCENT, Metric, Verdict, is_loss};
 use powerband_stats::distribution::t_upper_quantile;
-use powerband_stats::fleet::waves::{self, Most, Standing};
+use powerband_stats::fleet::waves::{self, Most, SettingStanding};
 use powerband_stats::fleet::{
     Effects, NodeEffect as Effect, counted as shown_by_counting, heterogeneity, largest_unseen_kind, predict_node,
     spread,
 };
-use powerband_stats::{Claim, Rules, Scale, Spending};
+use powerband_stats::{Rules, Scale, Spending};
 
+use super::division::cheaper;
 use super::gather::{Gathered, Node};
-use super::{GroupAnswer, Holds, Kinds, MetricAnswer, NodeEffect, SettingAnswer, Spread, words};
+use super::{GroupAnswer, Holds, Kinds, MetricAnswer, NodeEffectRow, SettingAnswer, Spread, words};
+use crate::comparison::verdict;
 
 /// Level of intervals that are no verdicts.
 const NOMINAL: f64 = 0.05;
@@ -29,7 +31,7 @@ pub(super) struct Judged {
 
 /// One setting in it.
 pub(super) struct JudgedSetting {
-    pub(super) standing: Standing,
+    pub(super) standing: SettingStanding,
     /// Effects of the nodes looked at that measured it, with their positions.
     pub(super) nodes: Vec<usize>,
     pub(super) effects: Effects,
@@ -120,16 +122,6 @@ fn judge_metric(gathered: &Gathered, positions: &[usize], share: f64, metric: us
     Judged { metric, rules, positions: positions.to_vec(), looked_at: look.positions, settings }
 }
 
-/// The verdict of a claim.
-fn verdict(claim: Claim, better: Better) -> Verdict {
-    match (claim, better) {
-        (Claim::Open, _) => Verdict::Undecided,
-        (Claim::Same | Claim::SameButDifferent, _) => Verdict::Same,
-        (Claim::Higher, Better::Higher) | (Claim::Lower, Better::Lower) => Verdict::Better,
-        (Claim::Higher, Better::Lower) | (Claim::Lower, Better::Higher) => Verdict::Worse,
-    }
-}
-
 /// What is found of a setting; `withheld` where "same" and "holds" may not be claimed.
 pub(super) fn group_answer(of: &JudgedSetting, metric: &Metric, rules: &Rules, withheld: bool) -> GroupAnswer {
     let standing = &of.standing;
@@ -163,6 +155,7 @@ pub(super) fn group_answer(of: &JudgedSetting, metric: &Metric, rules: &Rules, w
             let more = |total: u32| total.saturating_sub(nodes).max(1);
             (more(predicted.low), more(predicted.high).max(more(predicted.low)))
         }),
+        new_fleet: None,
     }
 }
 
@@ -188,11 +181,16 @@ fn holds(of: &JudgedSetting, metric: &Metric, rules: &Rules) -> Option<Holds> {
     let gaining = u32::try_from(of.effects.nodes().iter().filter(|it| gains(it)).count()).unwrap_or(u32::MAX);
     // Counting is one look, at the end.
     let count = |on: u32| of.all && shown_by_counting(nodes, nodes - on, rules.alpha);
-    let within = if higher { of.standing.most_within.0 } else { of.standing.most_within.1 };
+    // What an early look claimed and the latest does not bear out, as nodes differ more than it seemed, is not repeated.
+    let margin = rules.margin_on_scale();
+    let within = match higher {
+        true => of.standing.most_within.0 && bounds.above > -margin,
+        false => of.standing.most_within.1 && bounds.below < margin,
+    };
     let claimed = match of.standing.most {
-        Some((Most::Higher, _)) => Some(if higher { Verdict::Better } else { Verdict::Worse }),
-        Some((Most::Lower, _)) => Some(if higher { Verdict::Worse } else { Verdict::Better }),
-        None => within.then_some(Verdict::Same),
+        Some((Most::Higher, _)) if bounds.above > 0.0 => Some(if higher { Verdict::Better } else { Verdict::Worse }),
+        Some((Most::Lower, _)) if bounds.below < 0.0 => Some(if higher { Verdict::Worse } else { Verdict::Better }),
+        _ => within.then_some(Verdict::Same),
     };
     let by_count = if count(gaining) {
         Some(Verdict::Better)
@@ -228,6 +226,9 @@ pub(super) fn metric_answer(
         if contradicted(fleet.verdict, kinds, judged.metric, place) {
             (fleet.verdict, fleet.decided_at) = (Verdict::Undecided, None);
         }
+        if let (Some(_), Some(total)) = (fleet.more_nodes, of.standing.predicted) {
+            fleet.new_fleet = gathered.times.as_ref().and_then(|times| cheaper(&of.effects, total.blocks, times));
+        }
         if let Some(holds) = &mut fleet.holds {
             words::only_in_each_kind(holds, kinds, judged.metric, place);
         }
@@ -260,7 +261,7 @@ fn contradicted(found: Verdict, kinds: Option<&Kinds>, metric: usize, setting: u
     })
 }
 
-fn node_effects(of: &JudgedSetting, rules: &Rules) -> Vec<NodeEffect> {
+fn node_effects(of: &JudgedSetting, rules: &Rules) -> Vec<NodeEffectRow> {
     let df = of.effects.df();
     let quantile = if df > 0.0 { t_upper_quantile(0.5 * NOMINAL, df) } else { 0.0 };
     of.nodes
@@ -268,7 +269,7 @@ fn node_effects(of: &JudgedSetting, rules: &Rules) -> Vec<NodeEffect> {
         .zip(of.effects.nodes())
         .map(|(position, effect)| {
             let half = quantile * (of.effects.variance() / f64::from(effect.blocks)).sqrt();
-            NodeEffect {
+            NodeEffectRow {
                 position: u32::try_from(*position).unwrap_or(u32::MAX),
                 change: rules.shown(effect.mean),
                 low: rules.shown(effect.mean - half),
@@ -277,4 +278,14 @@ fn node_effects(of: &JudgedSetting, rules: &Rules) -> Vec<NodeEffect> {
             }
         })
         .collect()
+}
+
+/// Mean of the reference on the scale of the differences, by node.
+pub(super) fn levels(gathered: &Gathered, judged: &Judged, positions: &[usize]) -> Vec<(usize, f64)> {
+    let level = |&position: &usize| {
+        let rows = &gathered.nodes.get(position)?.measured.as_ref()?.rows;
+        let values: Vec<f64> = rows.iter().filter_map(|row| cell(row, 0, judged.metric, judged.rules.scale)).collect();
+        (!values.is_empty()).then(|| (position, values.iter().sum::<f64>() / values.len() as f64))
+    };
+    positions.iter().filter_map(level).collect()
 }

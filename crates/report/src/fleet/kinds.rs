@@ -3,10 +3,10 @@ use std::collections::BTreeMap;
 
 use powerband_stats::fleet::kinds::{ALPHA, Partition, anova, blind, partitions};
 
-use super::gather::Gathered;
-use super::group::{Judged, cell, group_answer, judge};
+use super::gather::{Gathered, Look};
+use super::group::{Judged, group_answer, judge, levels};
 use super::words::chance;
-use super::{Kind, Kinds};
+use super::{Kinds, NodeKind};
 use crate::words::{and, percent};
 
 /// A division of the nodes that was found.
@@ -45,33 +45,26 @@ fn all_values(gathered: &Gathered, whole: &[Judged]) -> Vec<Values> {
     effects.chain(levels).collect()
 }
 
-/// Mean of the reference on the scale of the differences, by node.
-pub(super) fn levels(gathered: &Gathered, judged: &Judged, positions: &[usize]) -> Vec<(usize, f64)> {
-    let level = |&position: &usize| {
-        let rows = &gathered.nodes.get(position)?.measured.as_ref()?.rows;
-        let values: Vec<f64> = rows.iter().filter_map(|row| cell(row, 0, judged.metric, judged.rules.scale)).collect();
-        (!values.is_empty()).then(|| (position, values.iter().sum::<f64>() / values.len() as f64))
-    };
-    positions.iter().filter_map(level).collect()
-}
-
-/// The kinds that are shown most clearly: by facts, else by the values themselves.
-pub(super) fn find(gathered: &Gathered, whole: &[Judged]) -> Option<Found> {
+/// The kinds that are shown most clearly at a look, whose nodes are judged: by facts, else by the values themselves. The values alone
+/// have a fixed error rate, which the last look has.
+pub(super) fn find(gathered: &Gathered, whole: &[Judged], look: &Look) -> Option<Found> {
     // Where nothing separates noise from differences between nodes, nothing is said of kinds.
     if whole.iter().flat_map(|judged| &judged.settings).all(|setting| setting.effects.df() <= 0.0) {
         return None;
     }
     let all = all_values(gathered, whole);
-    by_facts(gathered, &all).or_else(|| all.iter().find_map(by_values))
+    let blind = || all.iter().filter(|_| look.is_last).find_map(by_values);
+    by_facts(gathered, &all, look).or_else(blind)
 }
 
-fn by_facts(gathered: &Gathered, all: &[Values]) -> Option<Found> {
+fn by_facts(gathered: &Gathered, all: &[Values], look: &Look) -> Option<Found> {
     let none = BTreeMap::new();
-    let facts: Vec<&BTreeMap<String, String>> =
-        gathered.nodes.iter().map(|node| node.facts().unwrap_or(&none)).collect();
+    // Looks have the first nodes of the order.
+    let nodes = gathered.nodes.iter().take(look.positions.len());
+    let facts: Vec<&BTreeMap<String, String>> = nodes.map(|node| node.facts().unwrap_or(&none)).collect();
     let partitions = partitions(&facts);
     let effects: Vec<&Values> = all.iter().filter(|values| values.setting.is_some()).collect();
-    let level = ALPHA / (partitions.len() * effects.len()).max(1) as f64;
+    let level = ALPHA * look.share / (partitions.len() * effects.len()).max(1) as f64;
     let mut best: Option<(f64, &Partition, &Values)> = None;
     for partition in &partitions {
         for values in &effects {
@@ -114,20 +107,20 @@ pub(super) fn answered(gathered: &Gathered, found: Found, lost_under: &[usize]) 
             let withheld = |place: usize| lost_under.contains(&(place + 1));
             settings.map(|(place, it)| group_answer(it, metric, &of.rules, withheld(place))).collect()
         };
-        Kind {
+        NodeKind {
             name: name.clone(),
             positions: positions.iter().map(|&at| u32::try_from(at).unwrap_or(u32::MAX)).collect(),
             metrics: judged.iter().map(answers).collect(),
         }
     });
-    let parts: Vec<Kind> = parts.collect();
+    let parts: Vec<NodeKind> = parts.collect();
     let words = words(gathered, &found, &parts, setting.as_deref(), &metric);
     Kinds { facts: found.facts, metric, setting, p: found.p, parts, words }
 }
 
 /// `2 kinds of nodes by microcode (p 0.0004): 0xa: 10 nodes, +3.1 %; 0xb: 6 nodes, -0.7 %`.
-fn words(gathered: &Gathered, found: &Found, parts: &[Kind], setting: Option<&str>, metric: &str) -> String {
-    let part = |kind: &Kind| {
+fn words(gathered: &Gathered, found: &Found, parts: &[NodeKind], setting: Option<&str>, metric: &str) -> String {
+    let part = |kind: &NodeKind| {
         let change = found.setting.and_then(|place| kind.metrics.get(found.metric)?.get(place)?.change);
         let effect = change.map(|change| format!(", {metric} {:+.1} %", 100.0 * change)).unwrap_or_default();
         let most = 3;
@@ -140,12 +133,12 @@ fn words(gathered: &Gathered, found: &Found, parts: &[Kind], setting: Option<&st
         let more = if kind.positions.len() > most { ", …" } else { "" };
         format!("{} ({} nodes: {}{more}{effect})", kind.name, kind.positions.len(), names.join(", "))
     };
-    let told = and(&parts.iter().map(part).collect::<Vec<_>>());
+    let list = and(&parts.iter().map(part).collect::<Vec<_>>());
     let under = setting.map_or_else(|| "in the baseline".to_owned(), |setting| format!("in the effect of {setting}"));
     match found.p {
-        Some(p) => format!("kinds of nodes by {} {under} (p {}): {told}", and(&found.facts), chance(p)),
+        Some(p) => format!("kinds of nodes by {} {under} (p {}): {list}", and(&found.facts), chance(p)),
         None => format!(
-            "nodes fall into two groups {under}, and no fact that was recorded divides them so (error rate {}): {told}; look for what they differ in",
+            "nodes fall into two groups {under}, and no fact that was recorded divides them so (error rate {}): {list}; look for what they differ in",
             percent(0.005)
         ),
     }

@@ -1,18 +1,18 @@
 //! What is pasted to have a setting: a line for a node, and lines for Slurm where Slurm can set it.
-use powerband_record::{Setting, parse_frequency_khz};
-use serde::{Deserialize, Serialize};
+use powerband_record::{CpuList, Setting, parse_frequency_khz};
+use serde::Serialize;
 
 /// How Slurm is asked for a setting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Slurm {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct SlurmRequest {
     /// Line of slurm.conf that makes it the default of all steps; absent where Slurm has no such default (it knows governors
     /// alone there).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slurm_conf: Option<String>,
     /// Option for one step, as it is typed.
     pub srun: String,
     /// The setting sets more than that, which Slurm cannot.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_part: bool,
 }
 
@@ -58,7 +58,7 @@ fn asked(setting: &Setting) -> Asked {
 }
 
 /// Lines for Slurm; none where it can set nothing of the setting.
-pub(super) fn slurm(turns: &str) -> Option<Slurm> {
+pub(super) fn slurm(turns: &str) -> Option<SlurmRequest> {
     let setting = Setting::parse(&format!("a:{turns}")).ok()?.of_machines();
     let asked = asked(&setting);
     let frequencies = match (asked.fixed, asked.low, asked.high) {
@@ -77,13 +77,14 @@ pub(super) fn slurm(turns: &str) -> Option<Slurm> {
         (None, None) => return None,
     };
     let slurm_conf = governor.filter(|_| frequencies.is_none()).map(|governor| format!("CpuFreqDef={governor}"));
-    Some(Slurm { slurm_conf, srun: format!("srun --cpu-freq={value}"), in_part: asked.more })
+    Some(SlurmRequest { slurm_conf, srun: format!("srun --cpu-freq={value}"), in_part: asked.more })
 }
 
-/// What keeps a setting on a node; absent where it sets nothing on a machine.
-pub(super) fn keep(turns: &str) -> Option<String> {
+/// What keeps a setting on a node, on the CPUs that it was measured on; absent where it sets nothing on a machine.
+pub(super) fn keep(turns: &str, cpus: Option<&CpuList>) -> Option<String> {
     let setting = Setting::parse(&format!("a:{turns}")).ok()?.of_machines();
-    (!setting.assignments.is_empty()).then(|| format!("powerband keep {}", setting.turns()))
+    let cpus = cpus.map(|cpus| format!(" -c {cpus}")).unwrap_or_default();
+    (!setting.assignments.is_empty()).then(|| format!("powerband{cpus} keep {}", setting.turns()))
 }
 
 #[cfg(test)]
@@ -108,7 +109,10 @@ mod tests {
         assert_eq!(slurm("boost=0"), None);
         assert_eq!(slurm("governor@policy0=powersave"), None);
         assert_eq!(slurm(""), None);
-        assert_eq!(keep("governor=powersave boost=0").as_deref(), Some("powerband keep governor=powersave boost=0"));
-        assert_eq!(keep(""), None);
+        let kept = |turns: &str, cpus: Option<&CpuList>| keep(turns, cpus).unwrap_or_default();
+        assert_eq!(kept("governor=powersave boost=0", None), "powerband keep governor=powersave boost=0");
+        let cpus = CpuList::new(vec![0, 1, 2, 3]);
+        assert_eq!(kept("governor=powersave", Some(&cpus)), "powerband -c 0-3 keep governor=powersave");
+        assert_eq!(keep("", None), None);
     }
 }

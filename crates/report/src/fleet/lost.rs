@@ -7,7 +7,7 @@ use powerband_stats::distribution::incomplete_beta;
 use super::gather::Gathered;
 
 /// Fewest lost trials that say anything.
-const LEAST: u32 = 3;
+const MIN: u32 = 3;
 /// Chance that any setting is suspected falsely.
 const ALPHA: f64 = 0.01;
 
@@ -35,6 +35,6 @@ pub(super) fn settings(experiments: &[(ExperimentHeader, Vec<Event>)], gathered:
     let share = 1.0 / gathered.settings.len().max(1) as f64;
     // P(X ≥ x) of a binomial.
     let tail = |x: u32| incomplete_beta(f64::from(x), f64::from(all - x) + 1.0, share);
-    let suspect = |(_, count): &(usize, u32)| all >= LEAST && tail(*count) <= ALPHA * share;
+    let suspect = |(_, count): &(usize, u32)| all >= MIN && tail(*count) <= ALPHA * share;
     lost.into_iter().filter(suspect).map(|(place, _)| place).collect()
 }

@@ -2,23 +2,22 @@
 use powerband_record::format_number;
 use powerband_stats::Scale;
 use powerband_stats::fleet::odd::{
-    ALPHA, LEAST_NODES, LEAST_NOISE_DF, Odd, Side, Suspect, effects, find as esd, noise_levels, residuals,
+    ALPHA, Deviations, MIN_NODES, MIN_NOISE_DF, Odd, Suspect, effects, find as esd, noise_levels, residuals,
 };
 
-use super::gather::Gathered;
-use super::group::{Judged, cell, judge};
-use super::kinds::levels;
+use super::gather::{Gathered, Look};
+use super::group::{Judged, cell, judge, levels};
 use super::{Kinds, OddIn, OddNode};
 
-/// Odd nodes, inside each kind where there are kinds.
-pub(super) fn find(gathered: &Gathered, kinds: Option<&Kinds>, all: &[usize]) -> Vec<OddNode> {
+/// Odd nodes at a look, inside each kind where there are kinds.
+pub(super) fn find(gathered: &Gathered, kinds: Option<&Kinds>, look: &Look) -> Vec<OddNode> {
     let groups: Vec<Vec<usize>> = match kinds {
         Some(kinds) => kinds.parts.iter().map(|kind| kind.positions.iter().map(|at| *at as usize).collect()).collect(),
-        None => vec![all.to_vec()],
+        None => vec![look.positions.clone()],
     };
-    let share = 1.0 / groups.len().max(1) as f64;
+    let share = look.share / groups.len().max(1) as f64;
     let mut found: Vec<OddNode> = Vec::new();
-    for positions in groups.iter().filter(|positions| positions.len() >= LEAST_NODES) {
+    for positions in groups.iter().filter(|positions| positions.len() >= MIN_NODES) {
         for judged in judge(gathered, positions, 1.0) {
             let alpha = ALPHA * share / gathered.metrics.len().max(1) as f64;
             found.extend(by_level(gathered, &judged, alpha));
@@ -26,7 +25,6 @@ pub(super) fn find(gathered: &Gathered, kinds: Option<&Kinds>, all: &[usize]) ->
             found.extend(by_noise(gathered, &judged, alpha));
         }
     }
-    found.sort_by_key(|node| (node.odd_in, node.position));
     found
 }
 
@@ -49,7 +47,7 @@ fn change(judged: &Judged, value: f64) -> String {
 
 fn by_level(gathered: &Gathered, judged: &Judged, alpha: f64) -> Vec<OddNode> {
     let (positions, values): (Vec<usize>, Vec<f64>) = levels(gathered, judged, &judged.positions).into_iter().unzip();
-    let odd = esd(&values, &vec![0.0; values.len()], Side::Both, alpha);
+    let odd = esd(&values, &vec![0.0; values.len()], Deviations::Both, alpha);
     let tell = |(position, suspect): (usize, &Suspect)| {
         let off = values[suspect.node] - suspect.mean;
         let named = named(gathered, judged, position, OddIn::Baseline, suspect);
@@ -98,13 +96,13 @@ fn by_noise(gathered: &Gathered, judged: &Judged, alpha: f64) -> Vec<OddNode> {
         let rows = complete_rows(gathered, judged, position);
         let columns = rows.first().map_or(0, Vec::len);
         let df = rows.len().saturating_sub(1) * columns.saturating_sub(1);
-        if df as f64 >= LEAST_NOISE_DF {
+        if df as f64 >= MIN_NOISE_DF {
             positions.push(position);
             all.push(residuals(&rows));
         }
     }
     let noises = noise_levels(&all);
-    let odd = esd(&noises, &vec![0.0; noises.len()], Side::Upper, alpha);
+    let odd = esd(&noises, &vec![0.0; noises.len()], Deviations::Upper, alpha);
     let tell = |(position, suspect): (usize, &Suspect)| {
         let named = named(gathered, judged, position, OddIn::Noise, suspect);
         let times = if suspect.mean > 0.0 { noises[suspect.node] / suspect.mean } else { 1.0 };

@@ -1,10 +1,14 @@
 //! The setting to use on a fleet: better in something, worse and open in nothing, in every kind of node.
-use powerband_record::Verdict;
+use powerband_record::{CpuList, Verdict};
 
 use super::{Kinds, MetricAnswer, Recommended, lines};
 
 /// The setting, or why there is none.
-pub(super) fn choose(metrics: &[MetricAnswer], kinds: Option<&Kinds>) -> (Option<Recommended>, Option<String>) {
+pub(super) fn choose(
+    metrics: &[MetricAnswer],
+    kinds: Option<&Kinds>,
+    cpus: Option<&CpuList>,
+) -> (Option<Recommended>, Option<String>) {
     let count = metrics.first().map_or(0, |metric| metric.settings.len());
     let verdicts = |place: usize| metrics.iter().filter_map(move |metric| Some(&metric.settings.get(place)?.fleet));
     let better: Vec<usize> =
@@ -27,7 +31,7 @@ pub(super) fn choose(metrics: &[MetricAnswer], kinds: Option<&Kinds>) -> (Option
         return (None, Some(format!("no setting is recommended: {}", why.unwrap_or_else(nothing))));
     };
     let setting = &metrics[0].settings[place];
-    let Some(keep) = lines::keep(&setting.turns) else {
+    let Some(keep) = lines::keep(&setting.turns, cpus) else {
         let why = format!("no setting is recommended: {} sets nothing on a node", setting.setting);
         return (None, Some(why));
     };

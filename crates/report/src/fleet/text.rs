@@ -28,7 +28,7 @@ pub(crate) fn header(of: &FleetAnswer) -> String {
         (NodeState::Waiting, "waiting"),
         (NodeState::Lost, "lost"),
     ];
-    let told: Vec<String> = states
+    let said: Vec<String> = states
         .iter()
         .filter(|(state, _)| count(*state) > 0)
         .map(|(state, words)| format!("{} {words}", count(*state)))
@@ -40,7 +40,7 @@ pub(crate) fn header(of: &FleetAnswer) -> String {
         looked => format!("; looked at the first {looked}"),
     };
     let title = of.title.as_ref().map(|title| format!("{title}: ")).unwrap_or_default();
-    format!("{title}{nodes}, {}{looked}; error rate {}", told.join(", "), percent(of.alpha))
+    format!("{title}{nodes}, {}{looked}; error rate {}", said.join(", "), percent(of.alpha))
 }
 
 /// A row of the table of settings: metric, setting, change, interval, spread, next node, verdict, nodes.
@@ -99,7 +99,7 @@ fn disagreeing(of: &FleetAnswer) -> bool {
     all.filter_map(|setting| setting.fleet.spread.as_ref()).any(|spread| spread.disagree)
 }
 
-/// What has to be known beside the verdicts.
+/// What has to be known besides the verdicts.
 pub(crate) fn caveats(of: &FleetAnswer) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let slurm = of.recommended.as_ref().and_then(|it| it.slurm.as_ref());
@@ -121,10 +121,10 @@ fn kinds(of: &FleetAnswer, width: usize) -> Vec<String> {
         if let Some(metric) = of.metrics.get(place) {
             let settings = kind.metrics.get(place).into_iter().flatten().zip(&metric.settings);
             let named = settings.filter(|(_, it)| kinds.setting.as_ref().is_none_or(|setting| *setting == it.setting));
-            let told = named.filter_map(|(found, it)| {
+            let said = named.filter_map(|(found, it)| {
                 Some(format!("{} {} {}", it.setting, change(metric, found.change?), word(found.verdict)))
             });
-            words = format!("{words}: {}", told.collect::<Vec<_>>().join(", "));
+            words = format!("{words}: {}", said.collect::<Vec<_>>().join(", "));
         }
         lines.push(cut(&clean(&words), width));
     }
@@ -159,11 +159,11 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
     }
     middle.extend(kinds(of, width));
     let recommended = of.recommended.as_ref().map(|it| it.setting.as_str());
-    let told = of.metrics.iter().find_map(|metric| {
+    let said = of.metrics.iter().find_map(|metric| {
         let named = metric.settings.iter().find(|it| recommended.is_none_or(|label| label == it.setting))?;
         Some(format!("{}: {}.", named.setting, named.fleet.holds.as_ref()?.words))
     });
-    middle.extend(told.iter().flat_map(|told| folded(told, width, HALF)));
+    middle.extend(said.iter().flat_map(|said| folded(said, width, HALF)));
     let all = caveats(of);
     middle.extend(all.iter().take(CAVEATS).map(|note| cut(&format!("Caveat: {}", clean(note)), width)));
     if all.len() > CAVEATS {
@@ -190,7 +190,7 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
@@ -208,7 +208,7 @@ pub(super) fn render(of: &FleetAnswer, width: usize) -> String {
         let margin = if metric.absolute { change(metric, metric.margin) } else { percent(metric.margin) };
         lines.extend(fold(&format!("{} ({wanted}; margin {margin})", metric.metric), width, 0));
         for setting in &metric.settings {
-            lines.extend(told(of, metric, &setting.setting, &setting.fleet, width));
+            lines.extend(said(of, metric, &setting.setting, &setting.fleet, width));
         }
     }
     let before = lines.len();
@@ -226,7 +226,7 @@ pub(super) fn render(of: &FleetAnswer, width: usize) -> String {
         lines.extend(fold(&format!("- still running: {}", listed(&waiting)), width, 2));
     }
     if !of.over {
-        lines.extend(fold("- odd nodes and kinds are looked for once all nodes are finished or given up", width, 2));
+        lines.extend(fold("- odd nodes and kinds are looked for at the first 16, 64, 256 and 1,024 nodes, and once all are finished or given up", width, 2));
     }
     if lines.len() > before + 1 {
         lines.push(String::new());
@@ -243,7 +243,7 @@ pub(super) fn render(of: &FleetAnswer, width: usize) -> String {
 }
 
 /// One setting in all detail.
-fn told(of: &FleetAnswer, metric: &MetricAnswer, label: &str, group: &GroupAnswer, width: usize) -> Vec<String> {
+fn said(of: &FleetAnswer, metric: &MetricAnswer, label: &str, group: &GroupAnswer, width: usize) -> Vec<String> {
     let mut parts = vec![format!("{}: {} over {}", clean(label), word(group.verdict), counted(group.nodes, "node"))];
     if let (Some(mean), Some(low), Some(high)) = (group.change, group.low, group.high) {
         parts.push(format!("mean effect {} ({})", change(metric, mean), between(metric, low, high)));

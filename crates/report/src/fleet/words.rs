@@ -1,5 +1,5 @@
 //! A fleet's answer in sentences.
-use powerband_record::{Verdict, format_number, unit_of};
+use powerband_record::{InOrder, Verdict, format_number, unit_of};
 use powerband_stats::{Rules, Scale};
 
 use super::gather::Gathered;
@@ -40,21 +40,21 @@ pub(super) fn finding(answer: &FleetAnswer) -> String {
     for metric in &answer.metrics {
         for setting in &metric.settings {
             let place = if several { format!("{}: ", metric.metric) } else { String::new() };
-            let told = clause(answer, metric, &setting.setting, &setting.fleet);
+            let said = clause(answer, metric, &setting.setting, &setting.fleet);
             let differs = matches!(setting.fleet.verdict, Verdict::Better | Verdict::Worse);
-            clauses.push((!differs, format!("{place}{told}")));
+            clauses.push((!differs, format!("{place}{said}")));
         }
     }
     if clauses.is_empty() {
         return "nothing was compared".into();
     }
-    clauses.sort_by_key(|(rest, _)| *rest);
+    clauses.order_by_key(|(rest, _)| *rest);
     let all = clauses.len();
-    let mut told: Vec<String> = clauses.into_iter().take(NAMED).map(|(_, clause)| clause).collect();
-    if all > told.len() {
-        told.push(format!("{} more in the table", all - told.len()));
+    let mut said: Vec<String> = clauses.into_iter().take(NAMED).map(|(_, clause)| clause).collect();
+    if all > said.len() {
+        said.push(format!("{} more in the table", all - said.len()));
     }
-    told.join("; ")
+    said.join("; ")
 }
 
 fn clause(answer: &FleetAnswer, metric: &MetricAnswer, setting: &str, group: &GroupAnswer) -> String {
@@ -80,7 +80,14 @@ fn clause(answer: &FleetAnswer, metric: &MetricAnswer, setting: &str, group: &Gr
                 Some((low, high)) => format!("; about {low} to {high} nodes more would decide"),
                 None => String::new(),
             };
-            format!("undecided over {over}: {setting}{size}{more}")
+            let new = group.new_fleet.map_or_else(String::new, |plan| {
+                format!(
+                    ", or in less time a new fleet of {} with {} blocks each",
+                    counted(plan.nodes, "node"),
+                    plan.blocks
+                )
+            });
+            format!("undecided over {over}: {setting}{size}{more}{new}")
         }
     }
 }
@@ -106,7 +113,7 @@ pub(super) fn holds(holds: &Holds, nodes: u32, metric: &str, rules: &Rules) -> S
 /// With kinds it holds only if it holds in each of them.
 pub(super) fn only_in_each_kind(holds: &mut Holds, kinds: Option<&Kinds>, metric: usize, setting: usize) {
     let Some(kinds) = kinds else { return };
-    let of = |kind: &super::Kind| kind.metrics.get(metric)?.get(setting)?.holds.as_ref()?.on_most;
+    let of = |kind: &super::NodeKind| kind.metrics.get(metric)?.get(setting)?.holds.as_ref()?.on_most;
     let all = kinds.parts.iter().all(|kind| of(kind).is_some() && of(kind) == holds.on_most);
     if !all && holds.on_most.is_some() {
         holds.on_most = None;
@@ -149,15 +156,15 @@ pub(super) fn notes(gathered: &Gathered, metrics: &[MetricAnswer], kinds: Option
 
 /// A chance in words: `0.012`, `below 0.0001`.
 pub(super) fn chance(p: f64) -> String {
-    const LEAST: f64 = 1e-4;
-    if p < LEAST { format!("below {LEAST}") } else { format_number((p * 1e4).round() / 1e4) }
+    const MIN: f64 = 1e-4;
+    if p < MIN { format!("below {MIN}") } else { format_number((p * 1e4).round() / 1e4) }
 }
 
 /// Some of many names.
 pub(super) fn listed(names: &[String]) -> String {
-    const MOST: usize = 6;
-    if names.len() <= MOST {
+    const MAX: usize = 6;
+    if names.len() <= MAX {
         return and(names);
     }
-    format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST)
+    format!("{} and {} more", names[..MAX].join(", "), names.len() - MAX)
 }

@@ -2,22 +2,22 @@
 use powerband_record::{CloseReason, SearchChange, SettingVerdict, unit_of};
 
 use super::{
-    DistributionRow, Header, Knee, LandingRow, LeftRow, LevelRow, MetricRow, PercentileRow, Report, RequirementRow,
-    Restored, SearchRow, SettingRow, TrialRow, VERSION, VerdictRow, VoidRow,
+    DistributionRow, Header, KneeRow, LeftRow, LevelRow, MetricRow, PercentileRow, Report, RequirementRow, Restored,
+    SearchRow, SettingRow, TrialRow, VERSION, VerdictRow, VoidRow,
 };
 use crate::calibration;
 use crate::sentence;
 use crate::typed;
 use crate::words::finite;
-use crate::{Distribution, End, Model, Percentile, Search, SettingReport, TrialValues};
+use crate::{Distribution, ExperimentEnd, Model, Percentile, SearchReport, SettingReport, TrialValues};
 
 pub(super) fn report(model: &Model) -> Report {
     let plan = &model.started;
     let (state, reason) = match &model.end {
-        End::Open => ("running", None),
-        End::Interrupted => ("interrupted", None),
-        End::Closed(CloseReason::Stopped) => ("stopped", Some(CloseReason::Stopped)),
-        End::Closed(reason) => ("ended", Some(reason.clone())),
+        ExperimentEnd::Open => ("running", None),
+        ExperimentEnd::Interrupted => ("interrupted", None),
+        ExperimentEnd::Closed(CloseReason::Stopped) => ("stopped", Some(CloseReason::Stopped)),
+        ExperimentEnd::Closed(reason) => ("ended", Some(reason.clone())),
     };
     Report {
         version: VERSION,
@@ -96,7 +96,7 @@ fn setting(model: &Model, index: u32, setting: &SettingReport) -> SettingRow {
         requirements: requirements(model, index),
         distributions: setting.distributions.iter().map(|(name, it)| (name.clone(), distribution(name, it))).collect(),
         left: setting.left.as_ref().map(|left| LeftRow { block: left.block, why: left.why.clone() }),
-        landings: setting.landings.iter().map(landing).collect(),
+        landings: setting.landings.clone(),
         measured: model.values.iter().filter(|it| it.setting == index).map(|it| trial(model, it)).collect(),
     }
 }
@@ -163,22 +163,10 @@ fn verdict(verdict: &SettingVerdict) -> VerdictRow {
     }
 }
 
-fn landing(landing: &crate::Landing) -> LandingRow {
-    let site = landing.site.clone();
-    LandingRow {
-        knob: site.knob,
-        site: site.site,
-        asked: site.asked,
-        reads_back: site.reads_back,
-        landed: site.landed,
-        trials: landing.trials,
-    }
-}
-
-fn knee(model: &Model) -> Option<Knee> {
+fn knee(model: &Model) -> Option<KneeRow> {
     let finding = model.knee.as_ref()?;
     let labels = |settings: &[u32]| settings.iter().map(|&setting| model.label(setting)).collect();
-    Some(Knee {
+    Some(KneeRow {
         metric: finding.metric.clone(),
         knee: finding.knee.map(|setting| model.label(setting)),
         provisional: finding.provisional.map(|setting| model.label(setting)),
@@ -229,12 +217,12 @@ fn search(model: &Model) -> Option<SearchRow> {
     };
     match model.search.clone() {
         None => {}
-        Some(Search::Stands(it)) => {
+        Some(SearchReport::Stands(it)) => {
             row.change = finite(it.change).map(|change| SearchChange { change, low: None, high: None });
             (row.tried, row.setting) = (it.tried, it.setting);
             (row.expected_loss, row.better_chance) = (finite(it.expected_loss), finite(it.better_chance));
         }
-        Some(Search::Found(it)) => {
+        Some(SearchReport::Found(it)) => {
             row.change = it.change.filter(|change| change.change.is_finite());
             (row.tried, row.setting, row.end, row.why) = (it.tried, it.setting, Some(it.end), it.why);
             (row.kept, row.confirmed_in) = (it.kept, it.confirmed_in);

@@ -10,7 +10,7 @@ pub(crate) const LABELS: usize = 24;
 /// What a column that may be folded should have.
 const SPARE: usize = 8;
 
-/// What a table takes beside the contents: a border for each column and one more, a blank on either side.
+/// What a table takes next to the contents: a border for each column and one more, a blank on either side.
 pub(crate) fn frame(cells: usize) -> usize {
     3 * cells + 1
 }

@@ -4,7 +4,7 @@ use super::{clean, columns, cut};
 /// Between columns.
 const GAP: usize = 2;
 /// Columns that a cut text keeps.
-const LEAST: usize = 8;
+const MIN: usize = 8;
 
 /// Rows of cells, the head first: the first `left` columns to the left, the others to the right. Where `width` is too
 /// small, the columns of `shrink` are cut, the widest first.
@@ -16,7 +16,7 @@ pub(crate) fn aligned(rows: &[Vec<String>], left: usize, width: usize, shrink: &
         |widths: &[usize]| (widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)).saturating_sub(width);
     while excess(&widths) > 0 {
         let widest = shrink.iter().copied().filter_map(|place| widths.get(place).map(|wide| (*wide, place))).max();
-        let Some((wide, place)) = widest.filter(|(wide, _)| *wide > LEAST) else { break };
+        let Some((wide, place)) = widest.filter(|(wide, _)| *wide > MIN) else { break };
         if let Some(of) = widths.get_mut(place) {
             *of = wide - 1;
         }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use powerband_record::{Event, Finding, Level, Metric, Outcome, PlannedTrial, SettingVerdict, Started};
 
 use super::unrecorded::Unrecorded;
-use super::{End, Landing, Left, Model, ModelError, Restoration, Search, SettingReport, TrialValues, VoidTrial};
+use super::{
+    ExperimentEnd, Landing, Left, Model, ModelError, Restoration, SearchReport, SettingReport, TrialValues, VoidTrial,
+};
 
 /// The words of a landing that needs no mention: what was written, and what was there already.
 const APPLIED: &str = "applied";
@@ -50,8 +52,9 @@ impl Gathering {
         };
         let model = Model {
             header: None,
+            store: String::new(),
             started: started.clone(),
-            end: End::Open,
+            end: ExperimentEnd::Open,
             elapsed_ns: 0,
             blocks: 0,
             trials: 0,
@@ -138,7 +141,7 @@ impl Gathering {
                 self.model.requirements.clone_from(&block.requirements);
                 self.model.knee = block.knee.clone().or(self.model.knee.take());
                 self.model.course.extend(block.search.clone());
-                self.model.search = block.search.clone().map(Search::Stands).or(self.model.search.take());
+                self.model.search = block.search.clone().map(SearchReport::Stands).or(self.model.search.take());
             }
             Event::SettingLeft { setting, block, why } => {
                 self.model.settings[index(*setting)].left = Some(Left { block: *block, why: why.clone() });
@@ -198,13 +201,13 @@ impl Gathering {
 
     fn closed(&mut self, finding: &Finding) {
         self.passed(finding.at_ns);
-        self.model.end = End::Closed(finding.reason.clone());
+        self.model.end = ExperimentEnd::Closed(finding.reason.clone());
         self.model.blocks = finding.blocks;
         self.verdicts(&finding.verdicts);
         self.model.requirements.clone_from(&finding.requirements);
         self.model.calibrations.clone_from(&finding.calibrations);
         self.model.knee = finding.knee.clone().or(self.model.knee.take());
-        self.model.search = finding.search.clone().map(Search::Found).or(self.model.search.take());
+        self.model.search = finding.search.clone().map(SearchReport::Found).or(self.model.search.take());
         self.model.notes.extend(finding.notes.iter().cloned());
         self.levels.clone_from(&finding.levels);
     }

@@ -1,7 +1,7 @@
 //! Courses that were asked for and are missing in trials: counted trial by trial, and told in words.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_record::{Outcome, Recording, Side, format_duration};
+use powerband_record::{IntoOrdered as _, Outcome, Recording, Side, format_duration};
 
 /// More courses than this are counted rather than named.
 const NAMED: usize = 4;
@@ -29,7 +29,7 @@ impl Unrecorded {
         let first = *self.first.get_or_insert(trial);
         let is_it = |side: Side, meter: &str| side == recording.side && meter == recording.what.name();
         let here = outcome.timelines.iter().filter(|it| is_it(it.side, &it.meter)).map(|it| it.boundary.as_str());
-        let here: BTreeSet<&str> = here.collect();
+        let here: BTreeSet<&str> = here.into_set();
         for (_, (_, missing)) in self.courses.iter_mut().filter(|(of, _)| !here.contains(of.as_str())) {
             missing.get_or_insert(trial);
         }
@@ -43,7 +43,7 @@ impl Unrecorded {
 
     /// A sentence for all that are missing in the same trials.
     pub(super) fn notes(&self, recording: &Recording) -> Vec<String> {
-        let side = if recording.side == Side::Far { "far/" } else { "" };
+        let side = recording.side.prefix();
         let name = format!("{side}{}", recording.what.name());
         let why = "there were fewer than three readings";
         match self.trials {

@@ -2,7 +2,7 @@
 //! trials that do not count, what measuring cost, where it comes from.
 use std::collections::BTreeMap;
 
-use powerband_record::{Better, Change, Event, Fact, PlannedTrial, ReachedSite, Side, Void, format_duration};
+use powerband_record::{Better, Event, Fact, FactChange, PlannedTrial, ReachedSite, Side, Void, format_duration};
 
 use super::html::{Table, facts, list, paragraph, text, typed};
 use crate::Model;
@@ -133,6 +133,7 @@ pub(super) fn machine(model: &Model, account: &Account) -> String {
     let typed = |typed: &Option<String>, name: &str| typed.clone().unwrap_or_else(|| name.to_owned());
     let mut body = facts(&[
         ("Machine", typed(&plan.machine_typed, &plan.machine)),
+        ("Machines", plan.machines.join(", ")),
         ("Peer machine", plan.far.as_ref().map(|far| typed(&plan.far_typed, far)).unwrap_or_default()),
         ("System", plan.system.clone()),
         ("Host", model.header.as_ref().map(|header| header.host.clone()).unwrap_or_default()),
@@ -164,7 +165,11 @@ pub(super) fn machine(model: &Model, account: &Account) -> String {
 
 /// Part and name of what is known of a machine.
 fn told_of(side: Side, part: &str) -> String {
-    if side == Side::Far { format!("peer, {part}") } else { part.to_owned() }
+    match side {
+        Side::Near => part.to_owned(),
+        Side::Far => format!("peer, {part}"),
+        other => format!("{other}, {part}"),
+    }
 }
 
 /// The machines as they were found.
@@ -174,10 +179,10 @@ fn known(facts: &[Fact]) -> String {
     Table::of_words(caption, &["part", "what", "value"], facts.iter().map(row).collect()).render()
 }
 
-/// What was not as it was when it began, once everything had been put back.
-fn differences(changed: &[Change]) -> String {
+/// What was not as it was when it began, once everything had been restored.
+fn differences(changed: &[FactChange]) -> String {
     let stood = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".into());
-    let row = |change: &Change| {
+    let row = |change: &FactChange| {
         vec![told_of(change.side, &change.part), change.what.clone(), stood(&change.was), stood(&change.is)]
     };
     let caption = "Different after everything was restored";

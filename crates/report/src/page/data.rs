@@ -36,39 +36,39 @@ pub enum PageError {
     Version(u32),
 }
 
-/// A page as data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Data {
+/// A page as data, for the scripts in it and for programs.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PageData {
     /// [`VERSION`].
     pub version: u32,
     /// `experiment`, `comparison`, `fleet` or `replication`.
     pub kind: String,
     /// What is reported of an experiment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
     /// Its plan as resolved, with machine and seed: it can be run again from this alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Started>,
     /// What a comparison says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     /// Who, when and where of the experiments compared.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<Header>,
     /// What a fleet found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetAnswer>,
     /// Articles done again, as `replicate --json` tells them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub replications: Option<serde_json::Value>,
     /// What each picture shows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<PictureData>,
 }
 
 /// A picture as a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PictureData {
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PictureData {
     /// Its name on the page.
     pub id: String,
     /// What it shows.
@@ -78,13 +78,13 @@ pub struct PictureData {
     /// Its rows.
     pub rows: Vec<Vec<String>>,
     /// Its lines in more detail, which a script draws.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dense: Option<Dense>,
 }
 
-impl Data {
+impl PageData {
     /// A value of this kind that says nothing yet.
-    pub(super) fn new(kind: &str, pictures: &[Picture]) -> Data {
+    pub(super) fn new(kind: &str, pictures: &[Picture]) -> PageData {
         let picture = |picture: &Picture| PictureData {
             id: picture.id.clone(),
             title: picture.title.clone(),
@@ -92,7 +92,7 @@ impl Data {
             rows: picture.rows.clone(),
             dense: picture.dense.clone(),
         };
-        Data {
+        PageData {
             version: VERSION,
             kind: kind.into(),
             report: None,
@@ -113,29 +113,65 @@ impl Data {
         let value = closed_in(&serde_json::to_string(self)?);
         Ok(format!("{BEFORE}{:016x}{BEGIN}{value}{END}\n", fnv1a(value.as_bytes())))
     }
+}
 
+/// What a page can be run again from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PageOrigin {
+    /// The plan of its experiment as resolved; none on a page of several.
+    pub plan: Option<Started>,
+    /// The host it was measured on.
+    pub host: Option<String>,
+}
+
+impl PageOrigin {
     /// Reads it out of a page.
     ///
     /// # Errors
     /// [`PageError`] when the page is none of ours, not whole, or of a newer version.
-    pub fn read(page: &str) -> Result<Data, PageError> {
-        let (_, rest) = page.split_once(BEFORE).ok_or(PageError::NotOurs)?;
-        let damaged = |why: &str| PageError::Damaged(why.to_owned());
-        let (sum, rest) = rest.split_once(BEGIN).ok_or_else(|| damaged("its data is cut off"))?;
-        let (value, _) = rest.split_once(END).ok_or_else(|| damaged("its data is cut off"))?;
-        if u64::from_str_radix(sum, 16).ok() != Some(fnv1a(value.as_bytes())) {
-            return Err(damaged("its data is not what was written"));
-        }
+    pub fn read(page: &str) -> Result<PageOrigin, PageError> {
         #[derive(Deserialize)]
         struct Versioned {
             version: u32,
         }
-        let unreadable = |error: serde_json::Error| PageError::Damaged(format!("its data cannot be read ({error})"));
-        match serde_json::from_str::<Versioned>(value).map_err(unreadable)?.version {
-            VERSION => serde_json::from_str(value).map_err(unreadable),
-            other => Err(PageError::Version(other)),
+        #[derive(Deserialize)]
+        struct Page {
+            plan: Option<Started>,
+            report: Option<Reported>,
         }
+        #[derive(Deserialize)]
+        struct Reported {
+            header: Option<Origin>,
+        }
+        #[derive(Deserialize)]
+        struct Origin {
+            host: String,
+        }
+        let unreadable = |error: serde_json::Error| PageError::Damaged(format!("its data cannot be read ({error})"));
+        let value = data_in(page)?;
+        match serde_json::from_str::<Versioned>(value).map_err(unreadable)?.version {
+            VERSION => {}
+            other => return Err(PageError::Version(other)),
+        }
+        let Page { plan, report } = serde_json::from_str(value).map_err(unreadable)?;
+        let host = report.and_then(|report| report.header).map(|origin| origin.host);
+        Ok(PageOrigin { plan, host })
     }
+}
+
+/// The data of a page, as JSON, whatever its version.
+///
+/// # Errors
+/// [`PageError`] when the page is none of ours or not whole.
+pub fn data_in(page: &str) -> Result<&str, PageError> {
+    let (_, rest) = page.split_once(BEFORE).ok_or(PageError::NotOurs)?;
+    let damaged = |why: &str| PageError::Damaged(why.to_owned());
+    let (sum, rest) = rest.split_once(BEGIN).ok_or_else(|| damaged("its data is cut off"))?;
+    let (value, _) = rest.split_once(END).ok_or_else(|| damaged("its data is cut off"))?;
+    if u64::from_str_radix(sum, 16).ok() != Some(fnv1a(value.as_bytes())) {
+        return Err(damaged("its data is not what was written"));
+    }
+    Ok(value)
 }
 
 /// JSON in which no character can end a script element, begin a comment or steer the writing around it: all of them

@@ -6,7 +6,7 @@ use crate::picture::Picture;
 /// With more settings than this a row for each is no sight at once.
 const AT_A_GLANCE: usize = 24;
 
-/// The picture that stands beside the verdict, and the others in their order: where a knee was sought, or the settings are many, the
+/// The picture that stands next to the verdict, and the others in their order: where a knee was sought, or the settings are many, the
 /// curve over the knob; else the first, if its rows are few.
 pub(super) fn parted<'a>(model: &Model, pictures: &'a [Picture]) -> (Option<&'a Picture>, Vec<&'a Picture>) {
     let curve = |picture: &&Picture| picture.id.ends_with("-against-knob") && !picture.id.starts_with("shown-");
@@ -17,7 +17,7 @@ pub(super) fn parted<'a>(model: &Model, pictures: &'a [Picture]) -> (Option<&'a 
     (lead, others)
 }
 
-/// Several of them in two columns, each in the one that is shorter until then, so that a low one leaves no hole beside a tall one;
+/// Several of them in two columns, each in the one that is shorter until then, so that a low one leaves no hole next to a tall one;
 /// nothing where there is none. They stand in their order, and on paper and in a narrow window in one column.
 pub(super) fn figures<'a>(pictures: impl IntoIterator<Item = &'a Picture>) -> String {
     let (mut left, mut right) = (0.0, 0.0);

@@ -1,5 +1,5 @@
 //! The frame of every page: head, style, navigation, sections in order, data, script. One file, no request.
-use super::data::Data;
+use super::data::PageData;
 use super::html::text;
 use super::policy::policy;
 
@@ -36,7 +36,7 @@ pub(super) fn document(
     title: &str,
     about: &str,
     sections: &[Section],
-    data: &Data,
+    data: &PageData,
 ) -> Result<String, serde_json::Error> {
     let sections: Vec<&Section> = sections.iter().filter(|section| !section.body.is_empty()).collect();
     let links: String = sections

@@ -6,7 +6,7 @@ use super::verdict::{finding, led};
 use crate::picture::Picture;
 use crate::replication::decide::number;
 use crate::replication::text::{summed, word};
-use crate::replication::{Found, Holds, Judged, Point, Replication, takeaway};
+use crate::replication::{ClaimOutcome, Judged, MeasuredMeans, Point, Replication, takeaway};
 use crate::words::counted;
 
 pub(super) fn sections(articles: &[Replication], summary: Option<&Picture>, pictures: &[Vec<Picture>]) -> Vec<Section> {
@@ -29,12 +29,18 @@ fn verdict(articles: &[Replication], summary: Option<&Picture>) -> String {
         ("Numbers within tolerance", of((points().count(), within))),
         ("Sizes within their factor", of(sizes)),
     ]);
-    let kinds =
-        [&[Holds::Yes][..], &[Holds::Deviates], &[Holds::No], &[Holds::NotTried], &[Holds::Tie, Holds::Undecidable]];
+    let kinds = [
+        &[ClaimOutcome::Yes][..],
+        &[ClaimOutcome::Deviates],
+        &[ClaimOutcome::No],
+        &[ClaimOutcome::NotTried],
+        &[ClaimOutcome::Tie, ClaimOutcome::Undecidable],
+    ];
     let head = ["article", "holds", "holds with deviation", "does not follow", "not tried", "not decidable"];
     let row = |article: &Replication| {
-        let of =
-            |holds: &[Holds]| article.claims.iter().filter(|claim| holds.contains(&claim.holds)).count().to_string();
+        let of = |holds: &[ClaimOutcome]| {
+            article.claims.iter().filter(|claim| holds.contains(&claim.holds)).count().to_string()
+        };
         std::iter::once(article.name.clone()).chain(kinds.map(of)).collect()
     };
     let table = Table::of_words("Claims by result", &head, articles.iter().map(row).collect()).render();
@@ -71,9 +77,9 @@ fn article_of(article: &Replication, pictures: &[Picture]) -> String {
 
 fn claim(claim: &Judged) -> Row {
     let class = match claim.holds {
-        Holds::Yes => "better",
-        Holds::No | Holds::Tie => "worse",
-        Holds::Deviates | Holds::NotTried | Holds::Undecidable => "undecided",
+        ClaimOutcome::Yes => "better",
+        ClaimOutcome::No | ClaimOutcome::Tie => "worse",
+        ClaimOutcome::Deviates | ClaimOutcome::NotTried | ClaimOutcome::Undecidable => "undecided",
     };
     let found: Vec<&str> = claim.checks.iter().map(|check| check.found.as_str()).collect();
     let found = [
@@ -110,7 +116,7 @@ fn points(article: &Replication) -> Table {
     Table::of_words(&caption, &head, article.points.iter().map(row).collect())
 }
 
-fn table(found: &Found) -> Table {
+fn table(found: &MeasuredMeans) -> Table {
     let head: Vec<&str> = std::iter::once("what").chain(found.settings.iter().map(String::as_str)).collect();
     let cell = |mean: &Option<f64>| mean.map_or_else(|| "-".to_owned(), number);
     let row = |(name, means): &(String, Vec<Option<f64>>)| {

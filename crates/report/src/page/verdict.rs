@@ -6,10 +6,11 @@ use crate::picture::Picture;
 use crate::sentence;
 use crate::text::gains;
 use crate::typed;
+use crate::typed::on_machines;
 use crate::words::counted;
 use crate::{Model, advice, deciding, no_advice};
 
-/// The section's body: the words, and beside them, or below where there is no room, the picture.
+/// The section's body: the words, and next to them, or below where there is no room, the picture.
 pub(super) fn section(model: &Model, lead: Option<&Picture>) -> String {
     led(&words(model), lead)
 }
@@ -86,12 +87,11 @@ fn sure(model: &Model) -> Vec<(&'static str, String)> {
     let blocks = if model.started.search.is_some() { "run or round" } else { "block" };
     let blocks = counted(model.blocks, blocks).replace("run or rounds", "runs and rounds");
     let simulated = if model.is_simulated() { ", simulated" } else { "" };
-    let far = model.started.far.as_ref().map(|far| format!(" with {far}")).unwrap_or_default();
     let certainty = if model.started.calibration { String::new() } else { sentence::certainty(model) };
     let certainty = sentence::missed(model).map_or(certainty.clone(), |missed| format!("{certainty}; {missed}"));
     vec![
         ("Error rate", certainty.trim_start_matches("error rate ").to_owned()),
         ("Trials", format!("{}, {blocks}; {}", counted(model.trials, "valid trial"), sentence::ended(model))),
-        ("Machine", format!("{}{far} ({}){simulated}", model.started.machine, model.started.system)),
+        ("Machine", format!("{} ({}){simulated}", on_machines(&model.started, " with "), model.started.system)),
     ]
 }

@@ -2,13 +2,13 @@
 use powerband_record::format_number;
 
 use super::legend::Key;
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::palette::{BAD, FAINT, GOOD, PLAIN, Shape};
 use super::rows::{Row, RowMark, Rows};
 use super::scale::Reach;
 use super::{Caption, Picture};
 use crate::replication::text::{summed, word};
-use crate::replication::{Holds, Judged, Point, Replication};
+use crate::replication::{ClaimOutcome, Judged, Point, Replication};
 use crate::words::percent;
 
 /// Half a 95 % interval over its standard error.
@@ -16,16 +16,16 @@ const NORMAL: f64 = 1.96;
 /// More points than this are told by the table alone, those within their tolerance first.
 const POINTS: usize = 100;
 
-fn look(holds: Option<bool>) -> Look {
+fn look(holds: Option<bool>) -> MarkStyle {
     let (colour, shape) = match holds {
         Some(true) => (GOOD, Shape::Circle),
         Some(false) => (BAD, Shape::Cross),
         None => (FAINT, Shape::Diamond),
     };
-    Look { colour, shape, dash: "", hollow: holds.is_none() }
+    MarkStyle { colour, shape, dash: "", hollow: holds.is_none() }
 }
 
-fn key(label: &str, look: Look) -> Key {
+fn key(label: &str, look: MarkStyle) -> Key {
     Key { label: label.to_owned(), look, joined: false, pointed: true }
 }
 
@@ -120,8 +120,10 @@ pub(super) fn claims(articles: &[Replication]) -> Option<Picture> {
         let deviation = claim.deviation().map(format_number).unwrap_or_default();
         vec![name(article, claim), word(claim.holds).to_owned(), deviation]
     });
-    let kinds = [Holds::Yes, Holds::Deviates, Holds::Tie, Holds::No, Holds::Undecidable];
-    let drawn = |kind: Holds| all().any(|(_, claim)| claim.deviation().is_some() && same_sign(claim.holds, kind));
+    let kinds =
+        [ClaimOutcome::Yes, ClaimOutcome::Deviates, ClaimOutcome::Tie, ClaimOutcome::No, ClaimOutcome::Undecidable];
+    let drawn =
+        |kind: ClaimOutcome| all().any(|(_, claim)| claim.deviation().is_some() && same_sign(claim.holds, kind));
     let title = "Deviation of every claim from the article".to_owned();
     let desc = format!(
         "Deviation as a share of the tolerance: up to 1 a claim holds. Where an article claims a direction without a size, the \
@@ -157,28 +159,28 @@ fn row_of(claim: &Judged, name: &str) -> Row {
     Row { label: claim.id.clone(), setting: None, marks, ribbon: None, behind: word(claim.holds).to_owned() }
 }
 
-fn sign(holds: Holds) -> Look {
+fn sign(holds: ClaimOutcome) -> MarkStyle {
     let (colour, shape, hollow) = match holds {
-        Holds::Yes => (GOOD, Shape::Circle, false),
-        Holds::Deviates => (PLAIN, Shape::Triangle, false),
-        Holds::Tie => (PLAIN, Shape::Triangle, true),
-        Holds::No => (BAD, Shape::Cross, false),
-        Holds::NotTried | Holds::Undecidable => (FAINT, Shape::Diamond, true),
+        ClaimOutcome::Yes => (GOOD, Shape::Circle, false),
+        ClaimOutcome::Deviates => (PLAIN, Shape::Triangle, false),
+        ClaimOutcome::Tie => (PLAIN, Shape::Triangle, true),
+        ClaimOutcome::No => (BAD, Shape::Cross, false),
+        ClaimOutcome::NotTried | ClaimOutcome::Undecidable => (FAINT, Shape::Diamond, true),
     };
-    Look { colour, shape, dash: "", hollow }
+    MarkStyle { colour, shape, dash: "", hollow }
 }
 
-fn same_sign(one: Holds, other: Holds) -> bool {
+fn same_sign(one: ClaimOutcome, other: ClaimOutcome) -> bool {
     sign(one) == sign(other)
 }
 
 /// What a sign says of all that have it.
-fn sign_word(holds: Holds) -> &'static str {
+fn sign_word(holds: ClaimOutcome) -> &'static str {
     match holds {
-        Holds::Yes => "holds",
-        Holds::Deviates => "holds with a deviation",
-        Holds::Tie => "not decidable",
-        Holds::No => "does not follow",
-        Holds::NotTried | Holds::Undecidable => "not tried, or not decidable by the article",
+        ClaimOutcome::Yes => "holds",
+        ClaimOutcome::Deviates => "holds with a deviation",
+        ClaimOutcome::Tie => "not decidable",
+        ClaimOutcome::No => "does not follow",
+        ClaimOutcome::NotTried | ClaimOutcome::Undecidable => "not tried, or not decidable by the article",
     }
 }

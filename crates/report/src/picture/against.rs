@@ -1,7 +1,7 @@
 //! Metrics against the numeric knob that settings differ in, with intervals, and the knee.
 use powerband_record::{Metric, unit_of};
 
-use super::mark::{Look, Way};
+use super::mark::{MarkStyle, Orientation};
 use super::palette::GRID;
 use super::plane::{Join, Panel, Plane, Rule, Series, Spot};
 use super::scale::Reach;
@@ -90,7 +90,7 @@ fn parted(whole: Panel) -> Vec<Panel> {
     let faint = |series: &Series| Series {
         label: String::new(),
         setting: None,
-        look: Look { colour: GRID, dash: "", ..series.look },
+        look: MarkStyle { colour: GRID, dash: "", ..series.look },
         join: Join::Line,
         pointed: false,
         spots: series.spots.iter().map(|spot| Spot { x: spot.x, y: spot.y, ..Spot::default() }).collect(),
@@ -161,7 +161,7 @@ fn panel(
     let series = lines.iter().enumerate().map(|(at, line)| Series {
         label: line.clone(),
         setting: None,
-        look: Look::of(at),
+        look: MarkStyle::of(at),
         join: Join::Line,
         pointed: true,
         spots: axis.places.iter().filter(|(.., of)| of == line).filter_map(spot).collect(),
@@ -170,15 +170,15 @@ fn panel(
     let mut rules: Vec<Rule> = knee
         .filter(|_| metric.judged)
         .map(|(_, value, decided)| Rule {
-            way: Way::Across,
+            way: Orientation::Across,
             value,
             label: if decided { "knee".into() } else { "knee?".into() },
         })
         .into_iter()
         .collect();
-    // The machine as found has no place on the axis, if it is not one of the settings there.
+    // The baseline has no place on the axis, if it is not one of the settings there.
     let off = level(0).filter(|_| axis.places.iter().all(|(setting, ..)| *setting != 0));
-    rules.extend(off.map(|level| Rule { way: Way::Upright, value: level.typical, label: model.label(0) }));
+    rules.extend(off.map(|level| Rule { way: Orientation::Upright, value: level.typical, label: model.label(0) }));
     let (low, high) =
         axis.places.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), (_, x, _)| (low.min(*x), high.max(*x)));
     let reach = if low > 0.0 && high / low > WIDE { Reach::Log } else { Reach::Values };

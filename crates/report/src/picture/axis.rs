@@ -1,7 +1,7 @@
 //! Axes: a line, ticks at round values with their numbers, lines behind the data, and what the axis shows.
 use super::label::{SIZE, SMALL, columns, folded, length};
 use super::palette::{GRID, INK};
-use super::scale::{Scale, Tick};
+use super::scale::{AxisScale, Tick};
 use super::svg::Element;
 
 /// Where data are drawn.
@@ -24,7 +24,7 @@ pub const BELOW_BARE: f64 = 18.0;
 
 /// The axis below an area, with lines up through it.
 #[must_use]
-pub fn below(scale: &Scale, area: Area, title: &str) -> Element {
+pub fn below(scale: &AxisScale, area: Area, title: &str) -> Element {
     let mut axis = Element::new("g").set("class", "pb-axis").set("data-axis", "x").set("data-scale", scale.told());
     for tick in fitting(scale) {
         let Some(x) = scale.place(tick.value) else { continue };
@@ -44,7 +44,7 @@ pub fn below(scale: &Scale, area: Area, title: &str) -> Element {
 
 /// The numbers of the axis below once more above an area that is taller than a screen.
 #[must_use]
-pub fn numbers_above(scale: &Scale, area: Area) -> Element {
+pub fn numbers_above(scale: &AxisScale, area: Area) -> Element {
     let texts = fitting(scale).into_iter().filter_map(|tick| {
         let x = scale.place(tick.value)?;
         Some(number(&tick).set("text-anchor", "middle").at("x", x).at("y", area.top - 5.0))
@@ -54,7 +54,7 @@ pub fn numbers_above(scale: &Scale, area: Area) -> Element {
 
 /// The axis left of an area, with lines across it; its title lies above, where it can be read without turning the head.
 #[must_use]
-pub fn left(scale: &Scale, area: Area, title: &str) -> Element {
+pub fn left(scale: &AxisScale, area: Area, title: &str) -> Element {
     let mut axis = Element::new("g").set("class", "pb-axis").set("data-axis", "y").set("data-scale", scale.told());
     for tick in upright(scale) {
         let Some(y) = scale.place(tick.value) else { continue };
@@ -74,16 +74,16 @@ fn shortened(title: &str) -> String {
 
 /// Room left of an area for the numbers of its axis.
 #[must_use]
-pub fn beside(scale: &Scale) -> f64 {
+pub fn beside(scale: &AxisScale) -> f64 {
     upright(scale).iter().map(|tick| length(&tick.label, SMALL)).fold(12.0, f64::max) + 8.0
 }
 
-fn upright(scale: &Scale) -> Vec<Tick> {
+fn upright(scale: &AxisScale) -> Vec<Tick> {
     scale.ticks((scale.step() / 34.0) as usize)
 }
 
-/// As many ticks as have room beside one another.
-fn fitting(scale: &Scale) -> Vec<Tick> {
+/// As many ticks as have room next to one another.
+fn fitting(scale: &AxisScale) -> Vec<Tick> {
     let apart = |ticks: &[Tick]| {
         ticks.windows(2).all(|pair| {
             let places = scale.place(pair[0].value).zip(scale.place(pair[1].value));

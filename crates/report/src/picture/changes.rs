@@ -2,7 +2,7 @@
 use powerband_record::{Metric, format_number};
 
 use super::legend::Key;
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::rows::{Row, RowMark, Rows};
 use super::scale::Reach;
 use super::{Caption, Picture};
@@ -10,7 +10,7 @@ use crate::Model;
 use crate::words::percent;
 
 /// More metrics make rows that nobody reads.
-const MOST: usize = 5;
+const MAX: usize = 5;
 /// More settings than this have a picture for each metric only.
 const SETTINGS: usize = 40;
 
@@ -28,7 +28,7 @@ pub(super) fn picture(model: &Model) -> Option<Picture> {
         .iter()
         .enumerate()
         .filter(|(_, metric)| shop && !metric.judged && metric.name == "p99_us");
-    let metrics: Vec<(usize, &Metric)> = judged.into_iter().chain(tail).take(MOST).collect();
+    let metrics: Vec<(usize, &Metric)> = judged.into_iter().chain(tail).take(MAX).collect();
     let mut table = Vec::new();
     let mut rows = Vec::new();
     for setting in 1..u32::try_from(model.settings.len()).ok()? {
@@ -44,7 +44,7 @@ pub(super) fn picture(model: &Model) -> Option<Picture> {
             let mark = RowMark {
                 value: hundred(change),
                 interval: ends,
-                look: Look::of(number),
+                look: MarkStyle::of(number),
                 label: label.clone(),
                 state: None,
                 told,
@@ -64,7 +64,7 @@ pub(super) fn picture(model: &Model) -> Option<Picture> {
     let margin = model.started.margin * 100.0;
     let key = |(number, (_, metric)): (usize, &(usize, &Metric))| Key {
         label: metric.name.clone(),
-        look: Look::of(number),
+        look: MarkStyle::of(number),
         joined: false,
         pointed: true,
     };

@@ -1,12 +1,12 @@
 //! Charts of what is no experiment, by the same grammar: lines through points, a panel beneath the other, one legend.
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::palette::Theme;
 use super::plane::{Join, Panel, Plane, Series, Spot};
 use super::scale::Reach;
 use super::{palette, svg_file};
 
 /// An axis: how its values lie, and its title with the unit.
-pub type Axis = (Reach, String);
+pub type ChartAxis = (Reach, String);
 
 /// A point of a [`Line`], in the units of its axes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -36,9 +36,9 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// The axis below.
-    pub x: Axis,
+    pub x: ChartAxis,
     /// The axis on the left; its title stands above the panel and names it.
-    pub y: Axis,
+    pub y: ChartAxis,
     /// The lines.
     pub lines: Vec<Line>,
 }
@@ -66,7 +66,7 @@ fn panel(chart: &Chart) -> Panel {
     let series = chart.lines.iter().enumerate().map(|(number, line)| Series {
         label: line.name.clone(),
         setting: None,
-        look: Look::of(number),
+        look: MarkStyle::of(number),
         join: Join::Line,
         pointed: line.pointed,
         spots: line.dots.iter().map(spot).collect(),

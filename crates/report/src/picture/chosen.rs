@@ -1,10 +1,10 @@
 //! Which settings and sites a picture shows that has not room for all of them, and how it says so.
 use std::cmp::Ordering;
 
-use powerband_record::Better;
+use powerband_record::{Better, InOrder};
 
 use crate::Model;
-use crate::courses::Site;
+use crate::courses::CourseSite;
 
 /// What is drawn, in its order, and a sentence about what is not; empty where all is.
 pub(super) struct Chosen<T> {
@@ -13,7 +13,7 @@ pub(super) struct Chosen<T> {
 }
 
 /// Where a load has several stretches, which one: `, at_50`.
-pub(super) fn stretch(site: &Site) -> String {
+pub(super) fn stretch(site: &CourseSite) -> String {
     site.stretch.as_ref().map(|name| format!(", {name}")).unwrap_or_default()
 }
 
@@ -40,7 +40,7 @@ pub(super) fn settings(model: &Model, all: &[u32], most: usize) -> Chosen<u32> {
         _ => other.total_cmp(&one),
     };
     let mut ranked = all.to_vec();
-    ranked.sort_by(|one, other| match (*one == 0, *other == 0, typical(*one), typical(*other)) {
+    ranked.order_by(|one, other| match (*one == 0, *other == 0, typical(*one), typical(*other)) {
         (true, ..) => Ordering::Less,
         (_, true, ..) => Ordering::Greater,
         (.., Some(one), Some(other)) => better(one, other),
@@ -64,9 +64,9 @@ pub(super) fn sites<T: Copy>(all: &[T], most: usize, score: impl Fn(T) -> f64, w
         return Chosen { kept: all.to_vec(), told: String::new() };
     }
     let mut ranked: Vec<(usize, f64)> = all.iter().map(|site| score(*site)).enumerate().collect();
-    ranked.sort_by(|one, other| other.1.total_cmp(&one.1));
+    ranked.order_by(|one, other| other.1.total_cmp(&one.1));
     ranked.truncate(most);
-    ranked.sort_by_key(|(place, _)| *place);
+    ranked.order_by_key(|(place, _)| *place);
     let kept = ranked.iter().filter_map(|(place, _)| all.get(*place).copied()).collect();
     Chosen { kept, told: format!(" Of {} {whose} are drawn.", all.len()) }
 }

@@ -5,7 +5,7 @@ use powerband_record::{Level, Metric, unit_of};
 
 use super::legend::Key;
 use super::levels::look;
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::rows::{Row, RowMark, Rows};
 use super::scale::Reach;
 use super::{Caption, Picture, cells, told, told_with};
@@ -102,7 +102,7 @@ fn by_setting(metric: &Metric, settings: &[Shared], models: &[Model]) -> Option<
             marks.push(RowMark {
                 value: level.typical,
                 interval: interval(level),
-                look: Look::of(*at),
+                look: MarkStyle::of(*at),
                 label: shared.label.clone(),
                 state: None,
                 told: format!("{}, {}: {value}", shared.label, names[*at]),
@@ -114,8 +114,12 @@ fn by_setting(metric: &Metric, settings: &[Shared], models: &[Model]) -> Option<
             rows.push(Row { label: shared.label.clone(), setting: None, marks, ribbon: None, behind: String::new() });
         }
     }
-    let key =
-        |(at, name): (usize, &String)| Key { label: name.clone(), look: Look::of(at), joined: false, pointed: true };
+    let key = |(at, name): (usize, &String)| Key {
+        label: name.clone(),
+        look: MarkStyle::of(at),
+        joined: false,
+        pointed: true,
+    };
     let title = format!("{} by setting, side by side", metric.name);
     let desc = described(metric, &names, &rows);
     let drawing = Rows {
@@ -159,16 +163,16 @@ pub(crate) const SUMMARY: &str = "summary";
 
 /// The differences of all metrics in one picture, those in percent.
 pub(super) fn summary(of: &Comparison) -> Option<Picture> {
-    let shown: Vec<&comparison::Row> =
+    let shown: Vec<&comparison::ComparisonRow> =
         of.rows.iter().filter(|row| !row.absolute && row.change.is_some_and(f64::is_finite)).collect();
     let against = common_against(&of.rows);
     let several = of.rows.iter().any(|row| Some(&row.metric) != of.rows.first().map(|first| &first.metric));
-    let label = |row: &comparison::Row| {
+    let label = |row: &comparison::ComparisonRow| {
         let metric = if several { format!("{}: ", row.metric) } else { String::new() };
         let against = if against.is_some() { String::new() } else { format!(" against {}", row.against) };
         format!("{metric}{}{against}", row.setting)
     };
-    let ends = |row: &comparison::Row| row.low.zip(row.high).map(|(low, high)| (low * 100.0, high * 100.0));
+    let ends = |row: &comparison::ComparisonRow| row.low.zip(row.high).map(|(low, high)| (low * 100.0, high * 100.0));
     let rows = shown.iter().take(SETTINGS).map(|row| {
         let (word, change) = (word(row.verdict), row.change.unwrap_or_default() * 100.0);
         let mark = RowMark {
@@ -193,7 +197,7 @@ pub(super) fn summary(of: &Comparison) -> Option<Picture> {
         Some(against) => format!("All differences from {against}"),
         None => "All differences".to_owned(),
     };
-    let counts: Vec<comparison::Row> = shown.iter().map(|row| (*row).clone()).collect();
+    let counts: Vec<comparison::ComparisonRow> = shown.iter().map(|row| (*row).clone()).collect();
     let desc =
         format!("Change in percent with its interval: {}. The shaded band is the margin.", text::counts(&counts));
     let drawing = Rows {
@@ -214,14 +218,14 @@ pub(super) fn summary(of: &Comparison) -> Option<Picture> {
     )
 }
 
-fn differences_of(all: &[comparison::Row], alpha: f64) -> Option<Picture> {
+fn differences_of(all: &[comparison::ComparisonRow], alpha: f64) -> Option<Picture> {
     let first = all.first()?;
-    let shown: Vec<&comparison::Row> =
+    let shown: Vec<&comparison::ComparisonRow> =
         all.iter().filter(|row| row.absolute == first.absolute && row.change.is_some_and(f64::is_finite)).collect();
     let unit = if first.absolute { unit_of(&first.metric) } else { "%" };
     let scaled = |value: f64| if first.absolute { value } else { value * 100.0 };
     let against = common_against(all);
-    let label = |row: &comparison::Row| match &against {
+    let label = |row: &comparison::ComparisonRow| match &against {
         Some(_) => row.setting.clone(),
         None => format!("{} against {}", row.setting, row.against),
     };
@@ -272,14 +276,14 @@ fn differences_of(all: &[comparison::Row], alpha: f64) -> Option<Picture> {
 }
 
 /// What all are compared with: one setting, or each with the same one of another experiment.
-fn common_against(all: &[comparison::Row]) -> Option<String> {
+fn common_against(all: &[comparison::ComparisonRow]) -> Option<String> {
     let first = all.first()?;
     if all.iter().all(|row| row.against == first.against) {
         return Some(first.against.clone());
     }
     let of = |name: &str| name.rsplit_once(" of ").map(|(setting, of)| (setting.to_owned(), of.to_owned()));
     let (_, from) = of(&first.against)?;
-    let same = |row: &comparison::Row| {
+    let same = |row: &comparison::ComparisonRow| {
         of(&row.against)
             .zip(of(&row.setting))
             .is_some_and(|(against, setting)| against.0 == setting.0 && against.1 == from)

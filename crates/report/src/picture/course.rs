@@ -3,13 +3,13 @@ use powerband_record::{MeterQuantity, format_number};
 
 use super::chosen::{self, folded, stretch};
 use super::dense::dense;
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::palette::dash;
 use super::plane::{Join, Panel, Plane, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, LINES, Picture, strips, told};
 use crate::Model;
-use crate::courses::{Column, Course, Courses, Site};
+use crate::courses::{Column, Course, CourseSite, Courses};
 
 /// Columns of a line; of more readings each has the least and the most of some.
 const CORNERS: usize = 300;
@@ -32,7 +32,7 @@ pub(super) fn pictures(model: &Model, courses: &Courses) -> Vec<Picture> {
     all
 }
 
-fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
+fn picture(model: &Model, site: &CourseSite, lines: &[&Course]) -> Option<Picture> {
     let clock = site.quantity == MeterQuantity::ClockKhz;
     let (what, name, unit) = if clock { ("Clock", "clock", "MHz") } else { ("Power", "power_w", "W") };
     let of = format!("{}{}", site.title(), stretch(site));
@@ -49,7 +49,7 @@ fn picture(model: &Model, site: &Site, lines: &[&Course]) -> Option<Picture> {
         means.push(format!("{label} {}", told(course.mean, unit)));
         let (columns, together) = course.folded(CORNERS);
         most = most.max(together);
-        let look = Look { dash: dash(place), ..Look::of_setting(course.setting) };
+        let look = MarkStyle { dash: dash(place), ..MarkStyle::of_setting(course.setting) };
         detailed.push((label.clone(), course));
         let spots = spots(&columns, together, course);
         series.push(Series { label, setting: Some(course.setting), look, join: Join::Step, pointed: false, spots });

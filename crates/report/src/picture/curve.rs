@@ -1,10 +1,10 @@
 //! Curves over experiments whose loads differ in one number: each metric against it, a line for each setting, and what is
 //! done for a watt where both were judged.
-use powerband_record::{Better, Level, Metric, unit_of};
+use powerband_record::{Better, InOrder, Level, Metric, unit_of};
 use powerband_stats::distribution::t_upper_quantile;
 
 use super::compared::{Shared, level, place, shared_metrics, shared_settings};
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, LINES, Picture, cells, told, told_with};
@@ -122,7 +122,7 @@ fn curve(
     for (number, shared) in (0_u32..).zip(settings).take(LINES) {
         let spots = shared.places.iter().filter_map(|(at, setting)| Some((*at, x(*at)?, value(*at, *setting)?)));
         let mut spots: Vec<(usize, f64, Valued)> = spots.filter(|(.., (value, _))| value.is_finite()).collect();
-        spots.sort_by(|a, b| a.1.total_cmp(&b.1));
+        spots.order_by(|a, b| a.1.total_cmp(&b.1));
         // Several experiments at one value have no line between them.
         let apart = spots.windows(2).any(|pair| pair[0].1 >= pair[1].1);
         let spot = |(at, x, (value, ends)): &(usize, f64, Valued)| {
@@ -142,7 +142,7 @@ fn curve(
         let spots: Vec<Spot> = spots.iter().map(spot).collect();
         let join = if apart { Join::None } else { Join::Line };
         let label = shared.label.clone();
-        series.push(Series { label, setting: None, look: Look::of_setting(number), join, pointed: true, spots });
+        series.push(Series { label, setting: None, look: MarkStyle::of_setting(number), join, pointed: true, spots });
     }
     series.retain(|series| !series.spots.is_empty());
     let values = || along.values.iter().map(|(_, value)| *value);

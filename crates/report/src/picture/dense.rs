@@ -86,14 +86,14 @@ mod tests {
     use powerband_record::{MeterQuantity, Side};
 
     use super::*;
-    use crate::courses::{Column, Site};
+    use crate::courses::{Column, CourseSite};
 
     fn course(count: usize, step_s: f64, value: impl Fn(usize) -> (f64, f64)) -> Course {
         let column = |i: usize| {
             let (low, high) = value(i);
             Column { at_s: i as f64 * step_s, low, mean: low, high }
         };
-        let site = Site {
+        let site = CourseSite {
             side: Side::Near,
             meter: "clock".into(),
             boundary: "policy0".into(),

@@ -1,7 +1,7 @@
 //! Every trial of a metric in running order, so that what drifts or jumps is seen.
 use powerband_record::{Calibration, Metric, unit_of};
 
-use super::mark::{Look, Way};
+use super::mark::{MarkStyle, Orientation};
 use super::palette::{FAINT, Shape};
 use super::plane::{Join, Panel, Rule, Series, Spot};
 use super::scale::Reach;
@@ -34,7 +34,7 @@ fn picture(model: &Model, place: usize, metric: &Metric) -> Option<Picture> {
     let mut panel = Panel::of(x, (Reach::Values, titled(metric)), all, 190.0);
     panel.shades = shades(model);
     if let Some((low, high)) = noise(model, metric).and_then(|found| found.regimes) {
-        let regime = |value, label: &str| Rule { way: Way::Upright, value, label: label.to_owned() };
+        let regime = |value, label: &str| Rule { way: Orientation::Upright, value, label: label.to_owned() };
         panel.rules = vec![regime(low, "lower regime"), regime(high, "upper regime")];
     }
     let table = trials.iter().map(|(trial, value)| {
@@ -78,7 +78,7 @@ fn series(model: &Model, metric: &Metric, trials: &[(&TrialValues, f64)]) -> Vec
     let one = |setting: u32| Series {
         label: model.label(setting),
         setting: Some(setting),
-        look: Look { dash: "4 3", ..Look::of_setting(setting) },
+        look: MarkStyle { dash: "4 3", ..MarkStyle::of_setting(setting) },
         join: if setting == 0 { Join::Line } else { Join::None },
         pointed: true,
         spots: of(&|other| other == setting),

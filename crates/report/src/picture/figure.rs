@@ -1,9 +1,9 @@
 //! What was found of an article as its own pictures show it: lines over load or customers, rows of settings, and published
-//! numbers as hollow marks beside those found.
+//! numbers as hollow marks next to those found.
 use powerband_record::{format_number, unit_of};
 
 use super::legend::Key;
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::palette::{FAINT, PLAIN, Shape};
 use super::plane::{Join, Panel, Series, Spot};
 use super::rows::{Row, RowMark, Rows};
@@ -48,7 +48,7 @@ fn over(again: &Replication, drawn: &Drawn) -> Option<Picture> {
     let mut series = Vec::new();
     for (number, line) in (0_u32..).zip(&drawn.lines) {
         let alone = line.label.is_empty();
-        let look = if alone { Look::of(0) } else { Look::of_setting(number) };
+        let look = if alone { MarkStyle::of(0) } else { MarkStyle::of_setting(number) };
         table.extend(line.spots.iter().map(|spot| row(format_number(spot.at), spot)));
         let label = if alone { "found".to_owned() } else { line.label.clone() };
         let found = |spot: &replication::Spot| Spot {
@@ -83,7 +83,7 @@ fn over(again: &Replication, drawn: &Drawn) -> Option<Picture> {
         series.push(Series { label, setting: None, look, join: Join::Line, pointed: true, spots });
         if !hollow.is_empty() {
             let label = if alone { PUBLISHED.to_owned() } else { format!("{}, {PUBLISHED}", line.label) };
-            let look = Look { hollow: true, shape: Shape::Square, colour: FAINT, ..look };
+            let look = MarkStyle { hollow: true, shape: Shape::Square, colour: FAINT, ..look };
             series.push(Series { label, setting: None, look, join: Join::None, pointed: true, spots: hollow });
         }
     }
@@ -91,7 +91,7 @@ fn over(again: &Replication, drawn: &Drawn) -> Option<Picture> {
     let numbers = || drawn.lines.iter().flat_map(|line| &line.spots).map(|spot| spot.at);
     let (low, high) = (numbers().fold(f64::INFINITY, f64::min), numbers().fold(f64::NEG_INFINITY, f64::max));
     let reach = if low > 0.0 && high > low * WIDE { Reach::Log } else { Reach::Zero };
-    let ends = |line: &replication::Line| {
+    let ends = |line: &replication::FigureLine| {
         let (first, last) = (line.spots.first()?, line.spots.last()?);
         let name = if line.label.is_empty() { String::new() } else { format!("{}: ", line.label) };
         let end = |spot: &replication::Spot| format!("{} at {}", told(spot.found, unit), format_number(spot.at));
@@ -124,11 +124,11 @@ fn hollow_words(drawn: &Drawn) -> &'static str {
 /// Settings that no number orders: a row each.
 fn by_setting(again: &Replication, drawn: &Drawn) -> Option<Picture> {
     let unit = unit_of(kind(drawn));
-    let found_look = Look { colour: PLAIN, shape: Shape::Circle, dash: "", hollow: false };
-    let published_look = Look { colour: FAINT, shape: Shape::Square, dash: "", hollow: true };
+    let found_look = MarkStyle { colour: PLAIN, shape: Shape::Circle, dash: "", hollow: false };
+    let published_look = MarkStyle { colour: FAINT, shape: Shape::Square, dash: "", hollow: true };
     let spots: Vec<&replication::Spot> = drawn.lines.iter().flat_map(|line| &line.spots).collect();
     let rows = spots.iter().map(|spot| {
-        let mark = |value: f64, interval: Option<(f64, f64)>, look: Look, what: &str| RowMark {
+        let mark = |value: f64, interval: Option<(f64, f64)>, look: MarkStyle, what: &str| RowMark {
             value,
             interval,
             look,

@@ -1,15 +1,15 @@
 //! A fleet's nodes as points in the drawn order, each with its interval, odd nodes ringed, kinds in looks of their own.
 use std::collections::BTreeMap;
 
-use super::mark::{Look, Way};
+use super::mark::{MarkStyle, Orientation};
 use super::palette::FAINT;
 use super::plane::{Join, Panel, Rule, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, Picture, told_with};
-use crate::fleet::{FleetAnswer, MetricAnswer, NodeEffect, OddIn, SettingAnswer};
+use crate::fleet::{FleetAnswer, MetricAnswer, NodeEffectRow, OddIn, SettingAnswer};
 use powerband_record::{format_number, unit_of};
 
-/// More kinds than this are not told apart.
+/// More kinds than this are not said apart.
 const KINDS: usize = 6;
 
 /// A picture for each decision metric and setting.
@@ -34,7 +34,7 @@ fn picture(of: &FleetAnswer, metric: &MetricAnswer, setting: &SettingAnswer) -> 
         let known = of.nodes.get(position as usize).map(|node| node.node.clone()).filter(|name| !name.is_empty());
         known.unwrap_or_else(|| format!("node {}", position + 1))
     };
-    let spot = |effect: &NodeEffect| {
+    let spot = |effect: &NodeEffectRow| {
         let ends = (scaled(effect.low), scaled(effect.high));
         let value = scaled(effect.change);
         Spot {
@@ -47,7 +47,7 @@ fn picture(of: &FleetAnswer, metric: &MetricAnswer, setting: &SettingAnswer) -> 
             ..Spot::default()
         }
     };
-    let series = |label: String, look: Look, spots: Vec<Spot>| Series {
+    let series = |label: String, look: MarkStyle, spots: Vec<Spot>| Series {
         label,
         setting: None,
         look,
@@ -64,13 +64,14 @@ fn picture(of: &FleetAnswer, metric: &MetricAnswer, setting: &SettingAnswer) -> 
             let mut all: Vec<Series> = names
                 .iter()
                 .enumerate()
-                .map(|(kind, name)| series(name.clone(), Look::of(kind), of_kind(Some(kind))))
+                .map(|(kind, name)| series(name.clone(), MarkStyle::of(kind), of_kind(Some(kind))))
                 .collect();
-            all.push(series("other nodes".into(), Look { colour: FAINT, ..Look::of(names.len()) }, of_kind(None)));
+            let faint = MarkStyle { colour: FAINT, ..MarkStyle::of(names.len()) };
+            all.push(series("other nodes".into(), faint, of_kind(None)));
             all.retain(|series| !series.spots.is_empty());
             all
         }
-        None => vec![series("nodes".into(), Look::of(0), setting.effects.iter().map(spot).collect())],
+        None => vec![series("nodes".into(), MarkStyle::of(0), setting.effects.iter().map(spot).collect())],
     };
     let x = (Reach::Count, "node, in the drawn order".to_owned());
     let y = (Reach::Values, format!("change of {} against {}, {unit}", metric.metric, of.reference));
@@ -99,7 +100,7 @@ fn kinds(of: &FleetAnswer) -> Option<(Vec<String>, BTreeMap<u32, usize>)> {
 
 /// No difference, and the mean over nodes with the interval of the next node.
 fn rules(setting: &SettingAnswer, scaled: impl Fn(f64) -> f64) -> Vec<Rule> {
-    let rule = |value: f64, label: &str| Rule { way: Way::Upright, value, label: label.to_owned() };
+    let rule = |value: f64, label: &str| Rule { way: Orientation::Upright, value, label: label.to_owned() };
     let mut rules = vec![rule(0.0, "no difference")];
     rules.extend(setting.fleet.change.map(|mean| rule(scaled(mean), "mean")));
     if let Some((low, high)) = setting.fleet.next_node {

@@ -10,7 +10,7 @@ use crate::labels::join_labels;
 use crate::level::{interval, levels};
 use crate::words::titled;
 
-/// Labels beside points, up to so many settings; of more only the best have one.
+/// Labels next to points, up to so many settings; of more only the best have one.
 const LABELLED: usize = 12;
 /// Intervals of all, up to so many settings; of more only the best and the reference have theirs, as no other could be seen.
 const CROSSED: usize = 30;

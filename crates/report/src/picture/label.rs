@@ -1,4 +1,4 @@
-//! Labels, measured by characters: cut, folded into lines, placed beside points where they lie on nothing.
+//! Labels, measured by characters: cut, folded into lines, placed next to points where they lie on nothing.
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::layout::cut;
@@ -81,14 +81,14 @@ pub fn told_apart(labels: &[&str], most: usize) -> Vec<String> {
 /// Settings of several knobs that are still too long: the knobs' names are cut, never their values, which alone tell such
 /// settings apart.
 fn knobs_cut(label: &str, most: usize) -> String {
-    const LEAST: usize = 3;
+    const MIN: usize = 3;
     let words: Vec<&str> = label.split(' ').collect();
     let knobs = words.iter().filter(|word| word.contains('=')).count();
     if visible(label).width() <= most || knobs < 2 || knobs < words.len() {
         return label.to_owned();
     }
     let values: usize = words.iter().filter_map(|word| word.split_once('=')).map(|(_, value)| value.width() + 2).sum();
-    let each = (most.saturating_sub(values) / knobs).max(LEAST);
+    let each = (most.saturating_sub(values) / knobs).max(MIN);
     let cut = |word: &str| match word.split_once('=') {
         Some((knob, value)) => format!("{}={value}", cut(knob, each)),
         None => word.to_owned(),
@@ -99,7 +99,7 @@ fn knobs_cut(label: &str, most: usize) -> String {
 /// A box of the drawing: left, top, right, bottom.
 pub type Frame = (f64, f64, f64, f64);
 
-/// Places labels beside points: right, left, above or below, the first place where it stays inside and lies on nothing
+/// Places labels next to points: right, left, above or below, the first place where it stays inside and lies on nothing
 /// that was placed before; `None` where there is none.
 #[derive(Clone, Debug)]
 pub struct Placing {

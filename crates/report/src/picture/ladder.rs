@@ -1,9 +1,9 @@
 //! Load levels: what each setting reaches and draws at every level, and at none.
 use std::collections::BTreeMap;
 
-use powerband_record::{format_number, unit_of};
+use powerband_record::{InOrder, format_number, unit_of};
 
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, LINES, Picture, told, told_with};
@@ -31,7 +31,7 @@ pub(super) fn pictures(model: &Model) -> Vec<Picture> {
         _ => 3,
     };
     let mut order: Vec<&str> = kinds.keys().copied().collect();
-    order.sort_by_key(rank);
+    order.order_by_key(rank);
     order.into_iter().filter_map(|kind| picture(model, kind, &kinds[kind])).collect()
 }
 
@@ -64,7 +64,7 @@ fn picture(model: &Model, kind: &str, levels: &[(u32, usize)]) -> Option<Picture
                 ..Spot::default()
             });
         }
-        let look = Look::of_setting(setting);
+        let look = MarkStyle::of_setting(setting);
         let label = report.label.clone();
         series.push(Series { label, setting: Some(setting), look, join: Join::Line, pointed: true, spots });
     }

@@ -1,17 +1,17 @@
 //! Legends: which look belongs to whom, in as many lines as they take.
 use super::label::{SIZE, folded, length};
-use super::mark::{self, Datum, Look, Stand};
+use super::mark::{self, Datum, MarkStyle, Stand};
 use super::svg::Element;
 
 /// Height of a line of a legend.
 const LINE: f64 = 17.0;
 /// Longest entry, columns.
-const LONGEST: usize = 44;
+const MAX: usize = 44;
 
 /// One entry.
 pub(super) struct Key {
     pub(super) label: String,
-    pub(super) look: Look,
+    pub(super) look: MarkStyle,
     /// Whether lines join its points.
     pub(super) joined: bool,
     /// Whether its points are drawn.
@@ -27,7 +27,7 @@ pub(super) fn draw(entries: &[Key], top: f64) -> (Option<Element>, f64) {
     let mut legend = Element::new("g").set("class", "pb-legend");
     for Key { label, look, joined, pointed } in entries {
         let sign = if *joined { 26.0 } else { 12.0 };
-        let told = folded(label, LONGEST, 1).concat();
+        let told = folded(label, MAX, 1).concat();
         let long = sign + 4.0 + length(&told, SIZE) + 14.0;
         if x > 4.0 && x + long - 14.0 > super::WIDTH {
             (x, y) = (4.0, y + LINE);

@@ -1,7 +1,7 @@
 //! A judged metric by setting, with intervals, and what counts as the reference.
 use powerband_record::{Better, Level, Metric, Verdict, unit_of};
 
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::palette::{BAD, FAINT, GOOD, INK, PLAIN, Shape};
 use super::rows::{Row, RowMark, Rows};
 use super::scale::Reach;
@@ -94,7 +94,7 @@ fn described(model: &Model, metric: &Metric, levels: &[(u32, &Level)], reference
 }
 
 /// What a verdict looks like; of the reference, which has none, index 0.
-pub(super) fn look(setting: u32, verdict: Option<Verdict>) -> Look {
+pub(super) fn look(setting: u32, verdict: Option<Verdict>) -> MarkStyle {
     let (colour, shape, hollow) = match (setting, verdict) {
         (0, _) => (INK, Shape::Diamond, false),
         (_, Some(Verdict::Better)) => (GOOD, Shape::Triangle, false),
@@ -103,5 +103,5 @@ pub(super) fn look(setting: u32, verdict: Option<Verdict>) -> Look {
         (_, Some(Verdict::Undecided)) => (FAINT, Shape::Circle, true),
         (_, None) => (PLAIN, Shape::Square, false),
     };
-    Look { colour, shape, dash: "", hollow }
+    MarkStyle { colour, shape, dash: "", hollow }
 }

@@ -1,7 +1,7 @@
 //! What a search sought against what it must keep: a point for each setting that was tried, and the limit.
-use powerband_record::{Relation, format_number};
+use powerband_record::{LimitSide, format_number};
 
-use super::mark::Way;
+use super::mark::Orientation;
 use super::palette::{BAD, INK, PLAIN, Shape};
 use super::plane::{Panel, Rule, Series, Spot};
 use super::scale::Reach;
@@ -10,9 +10,9 @@ use super::{Caption, Picture, cells, told_with};
 use crate::level::interval;
 use crate::words::titled;
 
-/// Labels beside points, up to so many settings.
+/// Labels next to points, up to so many settings.
 const LABELLED: usize = 12;
-/// Longest label beside a point of many, bytes.
+/// Longest label next to a point of many, bytes.
 const SHORT: usize = 24;
 
 /// The goal against the first metric that is limited, a point for each setting that was tried.
@@ -69,9 +69,9 @@ pub(super) fn picture(sought: &Sought) -> Option<Picture> {
         Series::apart("breaks a limit", BAD, Shape::Cross, of(&|setting| setting != 0 && !sought.keeps_at(setting))),
     ];
     all.retain(|series| !series.spots.is_empty());
-    let side = if required.relation == Relation::AtMost { "at most" } else { "at least" };
-    let rule =
-        Rule { way: Way::Across, value: required.limit, label: format!("{side} {}", format_number(required.limit)) };
+    let side = if required.relation == LimitSide::AtMost { "at most" } else { "at least" };
+    let label = format!("{side} {}", format_number(required.limit));
+    let rule = Rule { way: Orientation::Across, value: required.limit, label };
     let goal = &sought.plan.goal.name;
     let title = format!("{goal} against {}, which has a limit", metric.name);
     let answer = sought.answer().map(|setting| format!(" The ring is around {}.", model.label(setting)));

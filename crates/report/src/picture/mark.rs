@@ -39,7 +39,7 @@ impl Datum {
 
 /// How a mark looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct MarkStyle {
     /// Its colour.
     pub colour: &'static str,
     /// Its shape, where it is a point.
@@ -50,23 +50,23 @@ pub struct Look {
     pub hollow: bool,
 }
 
-impl Look {
+impl MarkStyle {
     /// That of the series with this number.
     #[must_use]
-    pub fn of(series: usize) -> Look {
+    pub fn of(series: usize) -> MarkStyle {
         let (colour, shape, dash) =
             (super::palette::colour(series), super::palette::shape(series), super::palette::dash(series));
-        Look { colour, shape, dash, hollow: false }
+        MarkStyle { colour, shape, dash, hollow: false }
     }
 }
 
-impl Look {
+impl MarkStyle {
     /// That of a setting, the same in all pictures; the reference is of ink.
     #[must_use]
-    pub fn of_setting(setting: u32) -> Look {
+    pub fn of_setting(setting: u32) -> MarkStyle {
         match (setting as usize).checked_sub(1) {
-            None => Look { colour: INK, shape: Shape::Diamond, dash: "", hollow: false },
-            Some(series) => Look::of(series),
+            None => MarkStyle { colour: INK, shape: Shape::Diamond, dash: "", hollow: false },
+            Some(series) => MarkStyle::of(series),
         }
     }
 }
@@ -76,7 +76,7 @@ pub const HALF: f64 = 4.2;
 
 /// A point.
 #[must_use]
-pub fn point((x, y): (f64, f64), look: Look, datum: &Datum) -> Element {
+pub fn point((x, y): (f64, f64), look: MarkStyle, datum: &Datum) -> Element {
     // The shapes cover about the same area.
     let around = |corners: &[(f64, f64)]| {
         let corner = |(dx, dy): &(f64, f64)| format!("{} {}", position(x + dx * HALF), position(y + dy * HALF));
@@ -99,7 +99,7 @@ pub fn point((x, y): (f64, f64), look: Look, datum: &Datum) -> Element {
         }
     };
     let path = filled(Element::new("path").set("d", drawn), look).set("class", "pb-mark pb-point");
-    // A path tells its place to whoever reads it, as a circle does.
+    // A path tells its place to anyone who reads it, as a circle does.
     stopping(datum.on(path.at("data-cx", x).at("data-cy", y)), datum)
 }
 
@@ -108,7 +108,7 @@ fn stopping(point: Element, datum: &Datum) -> Element {
     if datum.stop { point.set("tabindex", "0").set("role", "img") } else { point }
 }
 
-fn filled(element: Element, look: Look) -> Element {
+fn filled(element: Element, look: MarkStyle) -> Element {
     let (fill, line, width) = match (look.shape, look.hollow) {
         (Shape::Cross, _) => ("none", look.colour, "2.6"),
         (_, true) => (PAPER, look.colour, "1.8"),
@@ -127,7 +127,7 @@ pub fn ring((x, y): (f64, f64), datum: &Datum) -> Element {
 
 /// Which way an interval lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Orientation {
     /// Along.
     Across,
     /// Up.
@@ -136,15 +136,15 @@ pub enum Way {
 
 /// An interval with caps, from one position to another, at the position `at` of the other axis.
 #[must_use]
-pub fn interval(way: Way, (from, to): (f64, f64), at: f64, look: Look, datum: &Datum) -> Element {
+pub fn interval(way: Orientation, (from, to): (f64, f64), at: f64, look: MarkStyle, datum: &Datum) -> Element {
     const CAP: f64 = 3.0;
     let stroke = |along: (f64, f64), aside: (f64, f64)| {
-        let ((x1, x2), (y1, y2)) = if way == Way::Across { (along, aside) } else { (aside, along) };
+        let ((x1, x2), (y1, y2)) = if way == Orientation::Across { (along, aside) } else { (aside, along) };
         format!("M{} {}L{} {}", position(x1), position(y1), position(x2), position(y2))
     };
     let caps = [from, to].map(|end| stroke((end, end), (at - CAP, at + CAP)));
     let path = format!("{}{}", stroke((from, to), (at, at)), caps.concat());
-    let (from_name, to_name) = if way == Way::Across { ("data-x1", "data-x2") } else { ("data-y1", "data-y2") };
+    let (from_name, to_name) = if way == Orientation::Across { ("data-x1", "data-x2") } else { ("data-y1", "data-y2") };
     let path = Element::new("path").set("d", path).at(from_name, from).at(to_name, to);
     let path = path.set("class", "pb-mark pb-interval").set("fill", "none").set("stroke", look.colour);
     datum.on(path.set("stroke-width", "1.6"))
@@ -152,7 +152,7 @@ pub fn interval(way: Way, (from, to): (f64, f64), at: f64, look: Look, datum: &D
 
 /// A line through points, or a step at each.
 #[must_use]
-pub fn line(points: &[(f64, f64)], steps: bool, look: Look, datum: &Datum) -> Element {
+pub fn line(points: &[(f64, f64)], steps: bool, look: MarkStyle, datum: &Datum) -> Element {
     let mut path = String::new();
     for (number, (x, y)) in points.iter().enumerate() {
         match (number, steps) {

@@ -1,7 +1,7 @@
 //! What a calibration says can be seen in how long: the smallest effect against minutes.
-use powerband_record::{Calibration, format_number};
+use powerband_record::{Calibration, InOrder, format_number};
 
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, LINES, Picture};
@@ -15,7 +15,7 @@ pub(super) fn picture(model: &Model) -> Option<Picture> {
         let both = found.mde.iter().chain(&found.time_for).map(|it| (it.minutes, it.effect * 100.0));
         let mut both: Vec<(f64, f64)> = both.filter(|(minutes, effect)| *minutes > 0.0 && *effect > 0.0).collect();
         // Of what is found in the same time, the smallest says all.
-        both.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        both.order_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         both.dedup_by_key(|it| it.0.to_bits());
         let spot = |(minutes, effect): &(f64, f64)| {
             let (in_minutes, of) = (format_number(*minutes), format_number(*effect));
@@ -27,7 +27,7 @@ pub(super) fn picture(model: &Model) -> Option<Picture> {
         Series {
             label: found.metric.clone(),
             setting: None,
-            look: Look::of(number),
+            look: MarkStyle::of(number),
             join: Join::Line,
             pointed: true,
             spots,

@@ -2,9 +2,9 @@
 use super::axis::{self, Area};
 use super::label::{Placing, SMALL, length};
 use super::legend::{self, Key};
-use super::mark::{self, Datum, HALF, Look, Stand, Way};
+use super::mark::{self, Datum, HALF, MarkStyle, Orientation, Stand};
 use super::palette::Shape;
-use super::scale::{Reach, Scale};
+use super::scale::{AxisScale, Reach};
 use super::svg::{self, Element};
 use super::{Caption, Picture, STOPS, WIDTH};
 
@@ -33,7 +33,7 @@ pub(super) struct Spot {
     pub(super) setting: Option<u32>,
     pub(super) state: Option<&'static str>,
     pub(super) told: String,
-    /// Written beside it where there is room.
+    /// Written next to it where there is room.
     pub(super) beside: Option<String>,
     /// Stands out.
     pub(super) ringed: bool,
@@ -46,7 +46,7 @@ pub(super) struct Spot {
 pub(super) struct Series {
     pub(super) label: String,
     pub(super) setting: Option<u32>,
-    pub(super) look: Look,
+    pub(super) look: MarkStyle,
     pub(super) join: Join,
     /// Whether points are drawn, or only what joins them.
     pub(super) pointed: bool,
@@ -56,7 +56,7 @@ pub(super) struct Series {
 /// A value to compare with: along or up.
 #[derive(Clone)]
 pub(super) struct Rule {
-    pub(super) way: Way,
+    pub(super) way: Orientation,
     pub(super) value: f64,
     pub(super) label: String,
 }
@@ -134,25 +134,25 @@ impl Panel {
         caption.hang(svg, columns, rows)
     }
 
-    fn upright(&self, above: f64) -> Option<Scale> {
+    fn upright(&self, above: f64) -> Option<AxisScale> {
         let spots = self.series.iter().flat_map(|series| &series.spots);
         let ends = |interval: Option<(f64, f64)>| interval.into_iter().flat_map(|(low, high)| [low, high]);
-        let rules = self.rules.iter().filter(|rule| rule.way == Way::Upright).map(|rule| rule.value);
+        let rules = self.rules.iter().filter(|rule| rule.way == Orientation::Upright).map(|rule| rule.value);
         let values = spots.flat_map(|spot| [spot.y].into_iter().chain(ends(spot.interval))).chain(rules);
         let values = values.chain(ends(self.span.map(|span| span.1)));
-        Scale::new(self.y.0, values, (above + self.height, above))
+        AxisScale::new(self.y.0, values, (above + self.height, above))
     }
 
     fn draw(&self, top: f64, left: f64, telling: &Telling) -> Option<(Element, f64)> {
         let spots = || self.series.iter().flat_map(|series| &series.spots);
         let ends = |interval: Option<(f64, f64)>| interval.into_iter().flat_map(|(low, high)| [low, high]);
-        let rules = self.rules.iter().filter(|rule| rule.way == Way::Across).map(|rule| rule.value);
+        let rules = self.rules.iter().filter(|rule| rule.way == Orientation::Across).map(|rule| rule.value);
         let xs = spots().flat_map(|spot| [spot.x].into_iter().chain(ends(spot.across))).chain(rules);
         let xs = xs.chain(ends(self.span.map(|span| span.0)));
         let (above, below) = (top + 26.0, top + 26.0 + self.height);
         let y = self.upright(above)?;
         let area = Area { left, top: above, right: WIDTH - 10.0, bottom: below };
-        let x = Scale::new(self.x.0, xs, (area.left + 2.0, area.right))?;
+        let x = AxisScale::new(self.x.0, xs, (area.left + 2.0, area.right))?;
         let shown = spots().any(|spot| x.place(spot.x).is_some() && y.place(spot.y).is_some());
         if !shown {
             return None;
@@ -177,7 +177,7 @@ impl Panel {
     }
 
     /// What words are better not written over: points, their intervals, and the straight lines between them.
-    fn occupied(&self, x: &Scale, y: &Scale, area: Area) -> Placing {
+    fn occupied(&self, x: &AxisScale, y: &AxisScale, area: Area) -> Placing {
         let place = |spot: &Spot| x.place(spot.x).zip(y.place(spot.y));
         let pointed = self.series.iter().filter(|series| series.pointed).flat_map(|series| &series.spots);
         let places: Vec<(f64, f64)> = pointed.clone().filter_map(place).collect();
@@ -206,14 +206,14 @@ impl Panel {
         placing
     }
 
-    /// Words beside points, where there is room for them; over intervals and lines only where there is none beside these.
-    fn beside(&self, x: &Scale, y: &Scale, area: Area, occupied: &Placing) -> Vec<Element> {
+    /// Words next to points, where there is room for them; over intervals and lines only where there is none next to these.
+    fn beside(&self, x: &AxisScale, y: &AxisScale, area: Area, occupied: &Placing) -> Vec<Element> {
         let spots = || self.series.iter().flat_map(|series| &series.spots);
         let places: Vec<(f64, f64)> = spots().filter_map(|spot| x.place(spot.x).zip(y.place(spot.y))).collect();
         let frame = (area.left + 1.0, area.top - 4.0, WIDTH - 1.0, area.bottom - 1.0);
         let mut placing = Placing::new(frame, &places, HALF + 1.0);
         let mut free = occupied.clone();
-        for rule in self.rules.iter().filter(|rule| rule.way == Way::Across) {
+        for rule in self.rules.iter().filter(|rule| rule.way == Orientation::Across) {
             x.place(rule.value).into_iter().for_each(|at| placing.take((at - 1.0, area.top, at + 1.0, area.bottom)));
             let long = length(&rule.label, SMALL) + 6.0;
             let at = x.place(rule.value).unwrap_or(area.left);
@@ -235,7 +235,7 @@ impl Panel {
 impl Series {
     /// Points that nothing joins.
     pub(super) fn apart(label: &str, colour: &'static str, shape: Shape, spots: Vec<Spot>) -> Series {
-        let look = Look { colour, shape, dash: "", hollow: false };
+        let look = MarkStyle { colour, shape, dash: "", hollow: false };
         Series { label: label.to_owned(), setting: None, look, join: Join::None, pointed: true, spots }
     }
 
@@ -244,7 +244,7 @@ impl Series {
         Key { label: self.label.clone(), look: self.look, joined: self.join != Join::None, pointed: self.pointed }
     }
 
-    fn draw(&self, x: &Scale, y: &Scale, telling: &Telling) -> Element {
+    fn draw(&self, x: &AxisScale, y: &AxisScale, telling: &Telling) -> Element {
         let mut group = Element::new("g").set("class", "pb-series").set("data-label", self.label.clone());
         group = group.exact("data-setting", self.setting.map(f64::from));
         let whole = Datum { label: self.label.clone(), setting: self.setting, ..Datum::default() };
@@ -275,15 +275,15 @@ impl Series {
                 stop: telling.stops,
             };
             if let Some(ends) = spot.interval.and_then(|(low, high)| y.held(low).zip(y.held(high))) {
-                group = group.with(mark::interval(Way::Upright, ends, at_x, self.look, &datum));
+                group = group.with(mark::interval(Orientation::Upright, ends, at_x, self.look, &datum));
             }
             if let Some((low, high)) = spot.across
                 && let Some(ends) = x.held(low).zip(x.held(high))
             {
                 let across = Datum { low: Some(low), high: Some(high), ..datum.clone() };
-                group = group.with(mark::interval(Way::Across, ends, at_y, self.look, &across));
+                group = group.with(mark::interval(Orientation::Across, ends, at_y, self.look, &across));
             }
-            let look = Look { hollow: self.look.hollow || spot.hollow, ..self.look };
+            let look = MarkStyle { hollow: self.look.hollow || spot.hollow, ..self.look };
             group = group.with(mark::point((at_x, at_y), look, &datum));
             if spot.ringed {
                 group = group.with(mark::ring((at_x, at_y), &Datum { told: String::new(), ..datum }));
@@ -294,10 +294,10 @@ impl Series {
 }
 
 /// A rule with its words at its end; at the other one, or below it, where they would lie on data.
-fn ruled_at(rule: &Rule, x: &Scale, y: &Scale, area: Area, occupied: &mut Placing) -> Option<Vec<Element>> {
+fn ruled_at(rule: &Rule, x: &AxisScale, y: &AxisScale, area: Area, occupied: &mut Placing) -> Option<Vec<Element>> {
     let mut datum = Datum { label: rule.label.clone(), ..Datum::default() };
     let (line, at, stand) = match rule.way {
-        Way::Across => {
+        Orientation::Across => {
             let at = x.place(rule.value)?;
             datum.x = Some(rule.value);
             let long = length(&rule.label, SMALL);
@@ -305,7 +305,7 @@ fn ruled_at(rule: &Rule, x: &Scale, y: &Scale, area: Area, occupied: &mut Placin
             let beside = if stand == Stand::Begins { at + 4.0 } else { at - 4.0 };
             (mark::rule((at, area.top), (at, area.bottom), &datum), (beside, area.top + SMALL), stand)
         }
-        Way::Upright => {
+        Orientation::Upright => {
             let at = y.place(rule.value)?;
             datum.y = Some(rule.value);
             let long = length(&rule.label, SMALL);

@@ -2,9 +2,9 @@
 use super::axis::{self, Area};
 use super::label::{SIZE, SMALL, columns, folded, length, told_apart};
 use super::legend::{self, Key};
-use super::mark::{self, Datum, Look, Stand, Way};
+use super::mark::{self, Datum, MarkStyle, Orientation, Stand};
 use super::palette::{INK, PLAIN};
-use super::scale::{Reach, Scale};
+use super::scale::{AxisScale, Reach};
 use super::svg::{self, Element};
 use super::{STOPS, WIDTH};
 
@@ -12,7 +12,7 @@ use super::{STOPS, WIDTH};
 pub(super) struct RowMark {
     pub(super) value: f64,
     pub(super) interval: Option<(f64, f64)>,
-    pub(super) look: Look,
+    pub(super) look: MarkStyle,
     /// Whose it is, where rows have several.
     pub(super) label: String,
     pub(super) state: Option<&'static str>,
@@ -73,7 +73,7 @@ impl Rows {
         let bottom = top + heights.iter().sum::<f64>();
         let right = WIDTH - 8.0 - if behind > 0.0 { behind + 8.0 } else { 0.0 };
         let area = Area { left: room + 12.0, top, right, bottom };
-        let scale = Scale::new(self.reach, self.values(), (area.left + 4.0, area.right - 4.0))?;
+        let scale = AxisScale::new(self.reach, self.values(), (area.left + 4.0, area.right - 4.0))?;
         let mut body: Vec<Element> = signs.into_iter().collect();
         body.push(axis::below(&scale, area, &self.axis));
         body.extend(tall.then(|| axis::numbers_above(&scale, area)));
@@ -106,7 +106,7 @@ impl Rows {
         (marks as f64 * BETWEEN + 10.0).max(least)
     }
 
-    fn shared(&self, scale: &Scale, area: Area, body: &mut Vec<Element>) {
+    fn shared(&self, scale: &AxisScale, area: Area, body: &mut Vec<Element>) {
         if let Some((low, high)) = self.ribbon
             && let Some((from, to)) = scale.held(low).zip(scale.held(high))
         {
@@ -126,7 +126,7 @@ fn drawn(
     row: &Row,
     label: &[String],
     (top, bottom): (f64, f64),
-    (scale, stops): (&Scale, bool),
+    (scale, stops): (&AxisScale, bool),
     area: Area,
 ) -> Element {
     let middle = (top + bottom) / 2.0;
@@ -159,7 +159,7 @@ fn drawn(
             y: None,
         };
         if let Some((from, to)) = mark.interval.and_then(|(low, high)| scale.held(low).zip(scale.held(high))) {
-            group = group.with(mark::interval(Way::Across, (from, to), y, mark.look, &datum));
+            group = group.with(mark::interval(Orientation::Across, (from, to), y, mark.look, &datum));
         }
         group = group.with(mark::point((x, y), mark.look, &datum));
     }

@@ -2,7 +2,7 @@
 
 /// How values become positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ScaleKind {
     /// Equal differences are equally far apart.
     Linear,
     /// Equal ratios are equally far apart.
@@ -26,8 +26,8 @@ pub enum Reach {
 
 /// A scale from values between `low` and `high` to positions between `from` and `to`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale {
-    kind: Kind,
+pub struct AxisScale {
+    kind: ScaleKind,
     low: f64,
     high: f64,
     from: f64,
@@ -48,11 +48,11 @@ pub struct Tick {
 /// Room around the outermost values, as a share of what they span.
 const ROOM: f64 = 0.06;
 
-impl Scale {
+impl AxisScale {
     /// A scale for these values, those that are no numbers left out; `None` when nothing can be shown: no value, or on a
     /// logarithmic one none above zero.
     #[must_use]
-    pub fn new(reach: Reach, values: impl IntoIterator<Item = f64>, (from, to): (f64, f64)) -> Option<Scale> {
+    pub fn new(reach: Reach, values: impl IntoIterator<Item = f64>, (from, to): (f64, f64)) -> Option<AxisScale> {
         let log = reach == Reach::Log;
         let shown = values.into_iter().filter(|value| value.is_finite() && (!log || *value > 0.0));
         let shown = shown.map(|value| if log { libm::log10(value) } else { value });
@@ -81,24 +81,24 @@ impl Scale {
         if reach == Reach::Zero && high <= low {
             high = low + 1.0;
         }
-        Some(Scale { kind: if log { Kind::Log } else { Kind::Linear }, low, high, from, to, whole })
+        Some(AxisScale { kind: if log { ScaleKind::Log } else { ScaleKind::Linear }, low, high, from, to, whole })
     }
 
     /// A band for each of `count` places.
     #[must_use]
-    pub fn band(count: usize, (from, to): (f64, f64)) -> Scale {
-        Scale { kind: Kind::Band, low: -0.5, high: count.max(1) as f64 - 0.5, from, to, whole: false }
+    pub fn band(count: usize, (from, to): (f64, f64)) -> AxisScale {
+        AxisScale { kind: ScaleKind::Band, low: -0.5, high: count.max(1) as f64 - 0.5, from, to, whole: false }
     }
 
     /// Where a value lies; `None` for what is no number, and on a logarithmic scale not above zero.
     #[must_use]
     pub fn place(&self, value: f64) -> Option<f64> {
-        let value = if self.kind == Kind::Log { log10(value)? } else { value };
+        let value = if self.kind == ScaleKind::Log { log10(value)? } else { value };
         let place = self.from + (value - self.low) / (self.high - self.low) * (self.to - self.from);
         place.is_finite().then_some(place)
     }
 
-    /// As [`Scale::place`], held to the ends of the scale.
+    /// As [`AxisScale::place`], held to the ends of the scale.
     #[must_use]
     pub fn held(&self, value: f64) -> Option<f64> {
         let (least, most) = (self.from.min(self.to), self.from.max(self.to));
@@ -109,14 +109,14 @@ impl Scale {
     #[must_use]
     pub fn value(&self, place: f64) -> f64 {
         let value = self.low + (place - self.from) / (self.to - self.from) * (self.high - self.low);
-        if self.kind == Kind::Log { libm::pow(10.0, value) } else { value }
+        if self.kind == ScaleKind::Log { libm::pow(10.0, value) } else { value }
     }
 
     /// Length of a band, or of the whole.
     #[must_use]
     pub fn step(&self) -> f64 {
         let whole = (self.to - self.from).abs();
-        if self.kind == Kind::Band { whole / (self.high - self.low) } else { whole }
+        if self.kind == ScaleKind::Band { whole / (self.high - self.low) } else { whole }
     }
 
     /// The ends of the positions.
@@ -129,9 +129,9 @@ impl Scale {
     #[must_use]
     pub fn told(&self) -> String {
         let (kind, low, high) = match self.kind {
-            Kind::Linear => ("linear", self.low, self.high),
-            Kind::Log => ("log", libm::pow(10.0, self.low), libm::pow(10.0, self.high)),
-            Kind::Band => ("band", self.low, self.high),
+            ScaleKind::Linear => ("linear", self.low, self.high),
+            ScaleKind::Log => ("log", libm::pow(10.0, self.low), libm::pow(10.0, self.high)),
+            ScaleKind::Band => ("band", self.low, self.high),
         };
         format!("{kind} {low} {high} {} {}", self.from, self.to)
     }
@@ -140,7 +140,7 @@ impl Scale {
     #[must_use]
     pub fn ticks(&self, most: usize) -> Vec<Tick> {
         let most = most.max(2);
-        if self.kind != Kind::Log {
+        if self.kind != ScaleKind::Log {
             // A lone tick is no scale: nobody can read a second value off it.
             let ticks = (most..=3 * most).map(|most| linear_ticks(self.low, self.high, most, self.whole));
             let mut some = ticks.skip_while(|ticks| ticks.len() < 2);

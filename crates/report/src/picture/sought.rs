@@ -4,7 +4,7 @@ use powerband_record::{Better, SearchPlan, unit_of};
 use crate::level::interval;
 use crate::sentence::{headline, missed};
 use crate::words::titled;
-use crate::{Model, Search, TrialValues};
+use crate::{Model, SearchReport, TrialValues};
 
 /// What is sought, and what trials and settings come to in it.
 pub(super) struct Sought<'a> {
@@ -62,11 +62,11 @@ impl Sought<'_> {
         self.keeps(&|place| Some(levels?.get(place)?.as_ref()?.typical))
     }
 
-    /// The answer, or the best guess: absent = the machine as found, or nothing yet.
+    /// The answer, or the best guess: absent = the baseline, or nothing yet.
     pub(super) fn answer(&self) -> Option<u32> {
         match self.model.search.as_ref()? {
-            Search::Found(finding) => finding.setting,
-            Search::Stands(standing) => standing.setting,
+            SearchReport::Found(finding) => finding.setting,
+            SearchReport::Stands(standing) => standing.setting,
         }
     }
 

@@ -5,18 +5,18 @@ use powerband_record::{MeterQuantity, format_number};
 use super::axis::{self, Area};
 use super::chosen::{self, folded, stretch};
 use super::label::{SIZE, SMALL, columns, length};
-use super::mark::{self, Datum, Look, Stand, Way};
+use super::mark::{self, Datum, MarkStyle, Orientation, Stand};
 use super::palette::GRID;
-use super::scale::{Reach, Scale};
+use super::scale::{AxisScale, Reach};
 use super::svg::{self, Element};
 use super::{Caption, LINES, Picture, WIDTH};
 use crate::Model;
-use crate::courses::{Column, Course, Courses, Site, Use, few};
+use crate::courses::{Column, Course, CourseSite, Courses, Use, few};
 
 /// Columns of a strip.
 const CORNERS: usize = 150;
 /// Strips in one picture.
-const MOST: usize = 96;
+const MAX: usize = 96;
 /// Sites of one setting.
 const SITES: usize = 16;
 /// Height of a strip with the room beneath it.
@@ -57,7 +57,7 @@ struct Strips {
 }
 
 /// Clocks of many policies, over a trial.
-pub(super) fn clocks(model: &Model, sites: &[(&Site, Vec<&Course>)]) -> Vec<Picture> {
+pub(super) fn clocks(model: &Model, sites: &[(&CourseSite, Vec<&Course>)]) -> Vec<Picture> {
     let highest = sites.iter().flat_map(|(_, courses)| courses).filter_map(|course| course.ends());
     let highest = highest.map(|(_, high)| high).fold(1.0, f64::max);
     let ends = |courses: &[&Course]| {
@@ -65,7 +65,7 @@ pub(super) fn clocks(model: &Model, sites: &[(&Site, Vec<&Course>)]) -> Vec<Pict
         let (low, high) = ends.fold((f64::INFINITY, 0.0_f64), |(low, high), it| (low.min(it.0), high.max(it.1)));
         high - low
     };
-    let told = Told {
+    let told = StripStyle {
         what: "clock",
         verb: "Clock",
         unit: "MHz",
@@ -83,7 +83,7 @@ pub(super) fn utilisation(model: &Model, courses: &Courses) -> Vec<Picture> {
     let levels = few(courses.uses.iter().map(|of| of.site.stretch.as_deref()));
     let means = levels.iter().filter_map(|level| means(model, courses, *level));
     let sites = courses.by_site(|of| of == MeterQuantity::BusyPermille);
-    let told = Told {
+    let told = StripStyle {
         what: "use",
         verb: "Use of each CPU",
         unit: "%",
@@ -97,7 +97,7 @@ pub(super) fn utilisation(model: &Model, courses: &Courses) -> Vec<Picture> {
 }
 
 /// How a quantity is told.
-struct Told {
+struct StripStyle {
     what: &'static str,
     verb: &'static str,
     unit: &'static str,
@@ -117,10 +117,10 @@ struct Told {
 const BUSIEST: &str = "CPUs, the 16 busiest";
 
 /// A picture for each stretch of the load.
-fn over_time(model: &Model, sites: &[(&Site, Vec<&Course>)], told: &Told) -> Vec<Picture> {
+fn over_time(model: &Model, sites: &[(&CourseSite, Vec<&Course>)], told: &StripStyle) -> Vec<Picture> {
     let levels = few(sites.iter().map(|(site, _)| site.stretch.as_deref()));
     let picture = |level: &Option<&str>| {
-        let of_level: Vec<&(&Site, Vec<&Course>)> =
+        let of_level: Vec<&(&CourseSite, Vec<&Course>)> =
             sites.iter().filter(|(site, _)| site.stretch.as_deref() == *level).collect();
         let drawn = chosen::sites(&of_level, SITES, |(_, courses)| (told.score)(courses), told.most_telling);
         let courses = || drawn.kept.iter().flat_map(|(_, courses)| courses);
@@ -156,7 +156,13 @@ fn over_time(model: &Model, sites: &[(&Site, Vec<&Course>)], told: &Told) -> Vec
     levels.iter().filter_map(picture).collect()
 }
 
-fn strip(label: &str, course: &Course, told: &Told, rows: &mut Vec<Vec<String>>, most: &mut usize) -> Option<Strip> {
+fn strip(
+    label: &str,
+    course: &Course,
+    told: &StripStyle,
+    rows: &mut Vec<Vec<String>>,
+    most: &mut usize,
+) -> Option<Strip> {
     let (low, high) = course.ends()?;
     let number = |value: f64| format_number(value * told.by);
     let site = course.site.title();
@@ -184,14 +190,15 @@ fn strip(label: &str, course: &Course, told: &Told, rows: &mut Vec<Vec<String>>,
 /// The mean use of each CPU under each setting, over all trials.
 fn means(model: &Model, courses: &Courses, level: Option<&str>) -> Option<Picture> {
     let of_level: Vec<&Use> = courses.uses.iter().filter(|of| of.site.stretch.as_deref() == level).collect();
-    let mut sites: Vec<&Site> = Vec::new();
+    let mut sites: Vec<&CourseSite> = Vec::new();
     for of in &of_level {
         if !sites.contains(&&of.site) {
             sites.push(&of.site);
         }
     }
     let mean = |of: &Use| of.trials.iter().sum::<f64>() / of.trials.len().max(1) as f64;
-    let busiest = |site: &Site| of_level.iter().filter(|of| of.site == *site).map(|of| mean(of)).fold(0.0, f64::max);
+    let busiest =
+        |site: &CourseSite| of_level.iter().filter(|of| of.site == *site).map(|of| mean(of)).fold(0.0, f64::max);
     let drawn = chosen::sites(&sites, SITES, busiest, BUSIEST);
     let mut settings: Vec<u32> = of_level.iter().map(|of| of.setting).collect();
     settings.sort_unstable();
@@ -200,7 +207,7 @@ fn means(model: &Model, courses: &Courses, level: Option<&str>) -> Option<Pictur
     let mut rows = Vec::new();
     let mut group = |setting: &u32| {
         let label = model.label(*setting);
-        let of = |site: &&Site| of_level.iter().find(|of| of.setting == *setting && of.site == **site);
+        let of = |site: &&CourseSite| of_level.iter().find(|of| of.setting == *setting && of.site == **site);
         let strips: Vec<Strip> = drawn.kept.iter().filter_map(|site| Some(bar(&label, of(site)?, &mut rows))).collect();
         (!strips.is_empty()).then_some(Group { label, setting: *setting, strips })
     };
@@ -258,7 +265,7 @@ fn spread(groups: &[Group]) -> String {
 
 /// Settings that have room with so many strips each.
 fn room(strips: usize) -> usize {
-    LINES.min(MOST / strips.max(1)).max(1)
+    LINES.min(MAX / strips.max(1)).max(1)
 }
 
 /// What is not drawn, and where it can be read.
@@ -285,7 +292,7 @@ impl Strips {
                 [0.0, *value].into_iter().chain(ends).collect()
             }
         });
-        let scale = Scale::new(Reach::Zero, values.collect::<Vec<_>>(), (left, right - 4.0))?;
+        let scale = AxisScale::new(Reach::Zero, values.collect::<Vec<_>>(), (left, right - 4.0))?;
         let top = 4.0;
         let high = |group: &Group| NAME + group.strips.len() as f64 * HIGH;
         let bottom = top + self.groups.iter().map(high).sum::<f64>() + 4.0;
@@ -302,13 +309,13 @@ impl Strips {
 }
 
 impl Group {
-    fn draw(&self, scale: &Scale, area: Area, top: f64) -> Element {
+    fn draw(&self, scale: &AxisScale, area: Area, top: f64) -> Element {
         let row = Element::new("g").set("class", "pb-row").set("data-label", self.label.clone());
         let mut row = row.exact("data-setting", Some(f64::from(self.setting)));
         let name = super::label::folded(&self.label, columns(WIDTH - 8.0, SIZE), 1).concat();
         let name = mark::above(mark::text((2.0, top + 13.0), Stand::Begins, false, &name));
         row = row.with(name.set("font-weight", "bold"));
-        let look = Look::of_setting(self.setting);
+        let look = MarkStyle::of_setting(self.setting);
         for (place, strip) in self.strips.iter().enumerate() {
             let base = top + NAME + place as f64 * HIGH + STRIP;
             row = row.with(mark::text((area.left - 5.0, base - 3.0), Stand::Ends, true, &strip.site));
@@ -320,15 +327,16 @@ impl Group {
 }
 
 impl Strip {
-    fn draw(&self, scale: &Scale, base: f64, area: Area, look: Look) -> Vec<Element> {
+    fn draw(&self, scale: &AxisScale, base: f64, area: Area, look: MarkStyle) -> Vec<Element> {
         match &self.drawn {
             Drawn::Bar(value, interval) => {
                 let zero = scale.place(0.0).unwrap_or(area.left);
                 let Some(end) = scale.place(*value) else { return Vec::new() };
                 let bar = mark::bar((zero, base - STRIP + 2.0), (end, base - 1.0), look.colour, 0.55, &self.datum);
                 let ends = interval.and_then(|(low, high)| scale.held(low).zip(scale.held(high)));
-                let ink = Look { colour: super::palette::INK, ..look };
-                let caps = ends.map(|ends| mark::interval(Way::Across, ends, base - STRIP / 2.0, ink, &self.datum));
+                let ink = MarkStyle { colour: super::palette::INK, ..look };
+                let caps =
+                    ends.map(|ends| mark::interval(Orientation::Across, ends, base - STRIP / 2.0, ink, &self.datum));
                 [bar].into_iter().chain(caps).collect()
             }
             Drawn::Steps(columns, end_s) => {
@@ -347,7 +355,7 @@ impl Strip {
 }
 
 /// The outline of the ground below steps.
-fn outline(columns: &[Column], of: fn(&Column) -> f64, scale: &Scale, base: f64, end: f64) -> String {
+fn outline(columns: &[Column], of: fn(&Column) -> f64, scale: &AxisScale, base: f64, end: f64) -> String {
     let mut path = String::new();
     for column in columns {
         let Some(x) = scale.place(column.at_s) else { continue };

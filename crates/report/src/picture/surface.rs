@@ -1,18 +1,18 @@
 //! The surface a search walked on: the goal along one numeric knob, or over two of them as cells.
-use powerband_record::{SearchFactor, SearchFactorKind, SearchRole, format_number};
+use powerband_record::{InOrder, SearchFactor, SearchFactorKind, SearchRole, format_number};
 
 use super::axis::Area;
 use super::label::{SMALL, columns, folded, length};
-use super::mark::{self, Datum, HALF, Look, Stand};
+use super::mark::{self, Datum, HALF, MarkStyle, Stand};
 use super::palette::{BAD, INK, PLAIN, Shape};
 use super::plane::{Join, Panel, Series, Spot};
-use super::scale::{Reach, Scale};
+use super::scale::{AxisScale, Reach};
 use super::sought::Sought;
 use super::svg::{self, Element};
 use super::{Caption, Picture, STOPS, WIDTH, cells, told, told_with};
 
 /// More different values of a knob than this make cells too small to see.
-const MOST: usize = 40;
+const MAX: usize = 40;
 
 /// A setting that was tried: its values of the knobs, and the goal there.
 struct Tried {
@@ -73,9 +73,9 @@ fn along(sought: &Sought, knob: &str, tried: &[Tried]) -> Option<Picture> {
         ..Spot::default()
     };
     let mut spots: Vec<Spot> = tried.iter().map(spot).collect();
-    spots.sort_by(|a, b| a.x.total_cmp(&b.x));
+    spots.order_by(|a, b| a.x.total_cmp(&b.x));
     let series =
-        Series { label: goal.clone(), setting: None, look: Look::of(0), join: Join::Line, pointed: true, spots };
+        Series { label: goal.clone(), setting: None, look: MarkStyle::of(0), join: Join::Line, pointed: true, spots };
     let title = format!("{goal} against {knob}, where it was tried");
     let desc = described(
         sought,
@@ -97,14 +97,14 @@ fn over(sought: &Sought, (x, y): (&str, &str), tried: &[Tried]) -> Option<Pictur
         values
     };
     let (xs, ys) = (values(0), values(1));
-    if xs.len() > MOST || ys.len() > MOST {
+    if xs.len() > MAX || ys.len() > MAX {
         return None;
     }
     let left = ys.iter().map(|value| length(&format_number(*value), SMALL)).fold(20.0, f64::max) + 8.0;
     let high = (ys.len() as f64 * 26.0).min(340.0);
     let area = Area { left, top: 26.0, right: WIDTH - 8.0, bottom: 26.0 + high };
-    let across = Scale::band(xs.len(), (area.left, area.right));
-    let upright = Scale::band(ys.len(), (area.bottom, area.top));
+    let across = AxisScale::band(xs.len(), (area.left, area.right));
+    let upright = AxisScale::band(ys.len(), (area.bottom, area.top));
     let mut body = names_of(&across, &xs, area, x);
     body.extend(names_beside(&upright, &ys, area, y));
     body.extend(tried.iter().filter_map(|it| cell(sought, it, tried, (&xs, &ys), (&across, &upright))));
@@ -121,7 +121,7 @@ fn cell(
     it: &Tried,
     all: &[Tried],
     (xs, ys): (&[f64], &[f64]),
-    (x, y): (&Scale, &Scale),
+    (x, y): (&AxisScale, &AxisScale),
 ) -> Option<Element> {
     let place = |values: &[f64], value: f64| values.iter().position(|known| *known == value).map(|place| place as f64);
     let (at_x, at_y) = (x.place(place(xs, it.at[0])?)?, y.place(place(ys, it.at[1])?)?);
@@ -149,7 +149,7 @@ fn cell(
     let mut group = Element::new("g").set("class", "pb-cell").with(bar);
     let words = format_number(it.goal);
     let fits = length(&words, SMALL) < 2.0 * half_x - 4.0 && half_y * 2.0 > SMALL + 2.0;
-    let sign = if keeps { None } else { Some(Look { colour: BAD, shape: Shape::Cross, dash: "", hollow: false }) };
+    let sign = if keeps { None } else { Some(MarkStyle { colour: BAD, shape: Shape::Cross, dash: "", hollow: false }) };
     if fits {
         let beside = if sign.is_some() && half_x > length(&words, SMALL) / 2.0 + 12.0 { 6.0 } else { 0.0 };
         group = group.with(mark::text((at_x + beside, at_y + SMALL * 0.35), Stand::Middle, true, &words));
@@ -167,12 +167,12 @@ fn cell(
 /// A strong line around a cell.
 fn frame(((left, top), (right, bottom)): ((f64, f64), (f64, f64))) -> Element {
     let path = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
-    let look = Look { colour: INK, shape: Shape::Circle, dash: "", hollow: false };
+    let look = MarkStyle { colour: INK, shape: Shape::Circle, dash: "", hollow: false };
     mark::line(&path, false, look, &Datum::default()).without_class().set("class", "pb-frame")
 }
 
 /// The values below, as many as have room.
-fn names_of(scale: &Scale, values: &[f64], area: Area, title: &str) -> Vec<Element> {
+fn names_of(scale: &AxisScale, values: &[f64], area: Area, title: &str) -> Vec<Element> {
     let widest = values.iter().map(|value| length(&format_number(*value), SMALL)).fold(0.0, f64::max) + 6.0;
     let every = (widest / scale.step()).ceil().max(1.0) as usize;
     let named = values.iter().enumerate().step_by(every).filter_map(|(place, value)| {
@@ -185,7 +185,7 @@ fn names_of(scale: &Scale, values: &[f64], area: Area, title: &str) -> Vec<Eleme
 }
 
 /// The values left of it, as many as have room, and their knob above.
-fn names_beside(scale: &Scale, values: &[f64], area: Area, title: &str) -> Vec<Element> {
+fn names_beside(scale: &AxisScale, values: &[f64], area: Area, title: &str) -> Vec<Element> {
     let every = ((SMALL + 3.0) / scale.step()).ceil().max(1.0) as usize;
     let named = values.iter().enumerate().step_by(every).filter_map(|(place, value)| {
         let at = (area.left - 5.0, scale.place(place as f64)? + SMALL * 0.35);

@@ -1,9 +1,9 @@
 //! Latency distributions by setting: which share of all values took longer, so that the tail is seen.
 use std::collections::BTreeSet;
 
-use powerband_record::format_number;
+use powerband_record::{InOrder, IntoOrdered as _, format_number};
 
-use super::mark::Look;
+use super::mark::MarkStyle;
 use super::plane::{Join, Panel, Series, Spot};
 use super::scale::Reach;
 use super::{Caption, LINES, Picture};
@@ -20,7 +20,7 @@ const ABOVE: [(&str, f64); 4] = [("p50", 50.0), ("p90", 10.0), ("p99", 1.0), ("p
 
 /// A picture for each kind of distribution.
 pub(super) fn pictures(model: &Model) -> Vec<Picture> {
-    let names: BTreeSet<&String> = model.settings.iter().flat_map(|setting| setting.distributions.keys()).collect();
+    let names: BTreeSet<&String> = model.settings.iter().flat_map(|setting| setting.distributions.keys()).into_set();
     let (levels, others): (Vec<&String>, Vec<&String>) = names.into_iter().partition(|name| level(name).is_some());
     others.into_iter().chain(few(levels)).filter_map(|name| picture(model, name)).collect()
 }
@@ -32,7 +32,7 @@ fn level(name: &str) -> Option<u32> {
 
 /// The highest, the middle and the lowest level: all of them are alike to look at.
 fn few(mut levels: Vec<&String>) -> Vec<&String> {
-    levels.sort_by_key(|name| std::cmp::Reverse(level(name)));
+    levels.order_by_key(|name| std::cmp::Reverse(level(name)));
     let places = [0, levels.len() / 2, levels.len().saturating_sub(1)];
     let mut few: Vec<&String> = places.iter().filter_map(|place| levels.get(*place).copied()).collect();
     few.dedup();
@@ -47,7 +47,7 @@ fn picture(model: &Model, name: &str) -> Option<Picture> {
     let (mut series, mut table, mut told) = (Vec::new(), Vec::new(), Vec::new());
     for (setting, of) in &all {
         let label = model.label(*setting);
-        let look = Look::of_setting(*setting);
+        let look = MarkStyle::of_setting(*setting);
         let line =
             |pointed, join, spots| Series { label: label.clone(), setting: Some(*setting), look, join, pointed, spots };
         series.push(line(false, Join::Step, course(of, by)));

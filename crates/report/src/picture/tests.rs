@@ -1,14 +1,14 @@
 //! Scales: back and forth, at ticks, and at what cannot be shown.
 use super::label::{Placing, folded, length, told_apart, visible};
 use super::palette::{DARK, Theme, plain};
-use super::scale::{Reach, Scale};
+use super::scale::{AxisScale, Reach};
 
 #[test]
 fn scales_give_back_what_they_placed() {
     let values = [3.2, 47.0, 0.4, 1200.0];
     for reach in [Reach::Values, Reach::Zero, Reach::Log] {
         for ends in [(50.0, 430.0), (210.0, 20.0)] {
-            let scale = Scale::new(reach, values, ends).unwrap();
+            let scale = AxisScale::new(reach, values, ends).unwrap();
             for value in values {
                 let place = scale.place(value).unwrap();
                 assert!(place > ends.0.min(ends.1) && place < ends.0.max(ends.1));
@@ -16,24 +16,24 @@ fn scales_give_back_what_they_placed() {
             }
         }
     }
-    let band = Scale::band(4, (0.0, 80.0));
+    let band = AxisScale::band(4, (0.0, 80.0));
     assert_eq!((band.place(0.0), band.place(3.0), band.step()), (Some(10.0), Some(70.0), 20.0));
 }
 
 #[test]
 fn what_has_no_place_gets_none() {
-    let log = Scale::new(Reach::Log, [0.0, -3.0, f64::NAN, 10.0, 1000.0], (0.0, 100.0)).unwrap();
+    let log = AxisScale::new(Reach::Log, [0.0, -3.0, f64::NAN, 10.0, 1000.0], (0.0, 100.0)).unwrap();
     assert!(log.place(0.0).is_none() && log.place(-3.0).is_none() && log.place(f64::NAN).is_none());
     assert!(log.place(10.0).unwrap() > 0.0 && log.place(1000.0).unwrap() < 100.0);
-    assert_eq!(Scale::new(Reach::Log, [0.0, -1.0], (0.0, 1.0)), None);
-    assert_eq!(Scale::new(Reach::Values, [f64::NAN, f64::INFINITY], (0.0, 1.0)), None);
-    assert_eq!(Scale::new(Reach::Values, [], (0.0, 1.0)), None);
+    assert_eq!(AxisScale::new(Reach::Log, [0.0, -1.0], (0.0, 1.0)), None);
+    assert_eq!(AxisScale::new(Reach::Values, [f64::NAN, f64::INFINITY], (0.0, 1.0)), None);
+    assert_eq!(AxisScale::new(Reach::Values, [], (0.0, 1.0)), None);
 }
 
 #[test]
 fn one_value_and_alike_values_lie_in_the_middle() {
     for value in [0.0, 5.0, -7.0, 1e-300, 3e300, 54.12] {
-        let scale = Scale::new(Reach::Values, [value, value], (0.0, 100.0)).unwrap();
+        let scale = AxisScale::new(Reach::Values, [value, value], (0.0, 100.0)).unwrap();
         let place = scale.place(value).unwrap();
         assert!((0.0..=60.0).contains(&place), "{value} at {place}");
         assert!(scale.ticks(5).iter().all(|tick| tick.value.is_finite()));
@@ -46,7 +46,7 @@ fn ticks_are_round_inside_and_told_apart() {
         [(0.0, 1.0), (0.1, 0.35), (15.98, 54.0), (-3.0, 2.0), (3_386_958.0, 5_129_488.0), (1e-6, 3e-6), (299.1, 299.4)];
     for (low, high) in spans {
         for reach in [Reach::Values, Reach::Log] {
-            let Some(scale) = Scale::new(reach, [low, high], (0.0, 400.0)) else { continue };
+            let Some(scale) = AxisScale::new(reach, [low, high], (0.0, 400.0)) else { continue };
             let ticks = scale.ticks(6);
             assert!((2..=14).contains(&ticks.len()), "{low} {high} {reach:?}: {ticks:?}");
             for pair in ticks.windows(2) {
@@ -56,19 +56,23 @@ fn ticks_are_round_inside_and_told_apart() {
         }
     }
     let tenths: Vec<f64> =
-        Scale::new(Reach::Values, [0.0, 0.5], (0.0, 1.0)).unwrap().ticks(6).iter().map(|it| it.value).collect();
+        AxisScale::new(Reach::Values, [0.0, 0.5], (0.0, 1.0)).unwrap().ticks(6).iter().map(|it| it.value).collect();
     assert_eq!(tenths, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]);
-    let decades: Vec<String> =
-        Scale::new(Reach::Log, [0.02, 20_000.0], (0.0, 1.0)).unwrap().ticks(8).into_iter().map(|it| it.label).collect();
+    let decades: Vec<String> = AxisScale::new(Reach::Log, [0.02, 20_000.0], (0.0, 1.0))
+        .unwrap()
+        .ticks(8)
+        .into_iter()
+        .map(|it| it.label)
+        .collect();
     assert_eq!(decades, ["0.01", "0.1", "1", "10", "100", "1000", "10k"]);
 }
 
 #[test]
 fn a_scale_has_two_ticks_however_low_and_trials_have_whole_numbers() {
-    let low = Scale::new(Reach::Values, [195.0, 903.0], (100.0, 0.0)).unwrap();
+    let low = AxisScale::new(Reach::Values, [195.0, 903.0], (100.0, 0.0)).unwrap();
     assert!(low.ticks(2).len() >= 2, "{:?}", low.ticks(2));
     for last in [1.0, 3.0, 8.0, 250.0] {
-        let trials = Scale::new(Reach::Count, [0.0, last], (0.0, 100.0)).unwrap();
+        let trials = AxisScale::new(Reach::Count, [0.0, last], (0.0, 100.0)).unwrap();
         let ticks = trials.ticks(8);
         assert!(ticks.len() >= 2 && ticks.iter().all(|tick| tick.value.fract() == 0.0), "{last}: {ticks:?}");
         let (first, end) = (trials.place(0.0).unwrap(), trials.place(last).unwrap());

@@ -1,11 +1,11 @@
 //! Whether a check holds against the evidence: by the mean, where a published size has a tolerance; as `compare` judges two
 //! settings, where a direction or an equality is claimed.
 use super::evidence::{Apart, Estimate, Evidence, Observed};
-use super::{Answer, Holds};
-use crate::published::{Check, Claim};
+use super::{Answer, ClaimOutcome};
+use crate::published::{Check, PublishedClaim};
 
 /// Holds one check of a claim against the evidence.
-pub(super) fn decide(claim: &Claim, check: &Check, evidence: &Evidence) -> Answer {
+pub(super) fn decide(claim: &PublishedClaim, check: &Check, evidence: &Evidence) -> Answer {
     let Some(plan) = check.plan() else { return tried(check, evidence) };
     let Some(run) = evidence.runs.get(plan) else { return not_tried(format!("{plan} was not run")) };
     measured(claim, check, run).unwrap_or_else(|| not_tried(format!("{plan} did not measure that")))
@@ -19,7 +19,7 @@ fn tried(check: &Check, evidence: &Evidence) -> Answer {
     }
 }
 
-fn measured(claim: &Claim, check: &Check, run: &Observed) -> Option<Answer> {
+fn measured(claim: &PublishedClaim, check: &Check, run: &Observed) -> Option<Answer> {
     let apart = |of: [&str; 2], metric: &String, margin| run.apart(of, std::slice::from_ref(metric), margin, 1.0);
     Some(match check {
         Check::Alike { metric, settings, within, deviates_within, .. } => {
@@ -116,9 +116,9 @@ fn between(found: f64, (from, to): (f64, f64), factor: f64, told: String) -> Ans
     let off = if found < from { found / from } else { (found / to).max(1.0) };
     let beyond = off.max(off.recip());
     let holds = match beyond {
-        beyond if beyond <= 1.0 => Holds::Yes,
-        beyond if beyond <= factor => Holds::Deviates,
-        _ => Holds::No,
+        beyond if beyond <= 1.0 => ClaimOutcome::Yes,
+        beyond if beyond <= factor => ClaimOutcome::Deviates,
+        _ => ClaimOutcome::No,
     };
     // In the middle 0, at either end 1.
     let inside = ((found - f64::midpoint(from, to)) / (to - from) * 2.0).abs();
@@ -159,11 +159,11 @@ fn above(
     let together = or_tied || overall.iter().all(Apart::is_above);
     let shown = if all { proven } else { count };
     let holds = match shown {
-        shown if shown >= least && (all || together) => Holds::Yes,
+        shown if shown >= least && (all || together) => ClaimOutcome::Yes,
         // Whatever the others are, it is no contradiction.
-        _ if count >= deviates && deviates < least && together => Holds::Deviates,
-        _ if most >= deviates => Holds::Tie,
-        _ => Holds::No,
+        _ if count >= deviates && deviates < least && together => ClaimOutcome::Deviates,
+        _ if most >= deviates => ClaimOutcome::Tie,
+        _ => ClaimOutcome::No,
     };
     let side = match (below, or_tied) {
         (false, false) => "above",
@@ -199,20 +199,20 @@ fn alike(names: &str, found: &[Apart], wide: &[Apart], (within, deviates_within)
     });
     let beyond = |within: f64| found.iter().any(|it| it.low > within || it.high < -within);
     let holds = if beyond(deviates_within) {
-        Holds::No
+        ClaimOutcome::No
     } else if beyond(within) {
-        Holds::Deviates
+        ClaimOutcome::Deviates
     } else if found.iter().all(|it| it.same) {
-        Holds::Yes
+        ClaimOutcome::Yes
     } else if within < deviates_within && wide.iter().all(|it| it.same) {
         // On whichever side of the first limit it is, it is no contradiction.
-        Holds::Deviates
+        ClaimOutcome::Deviates
     } else {
-        Holds::Tie
+        ClaimOutcome::Tie
     };
     let deviation = found.iter().map(|it| it.high.max(-it.low) / within).max_by(f64::total_cmp);
     // On the log scale the two ends of a margin are not equally far in percent; what is the same is within both.
-    let deviation = deviation.map(|it| if holds == Holds::Yes { it.min(1.0) } else { it.max(1.0) });
+    let deviation = deviation.map(|it| if holds == ClaimOutcome::Yes { it.min(1.0) } else { it.max(1.0) });
     Answer { holds, found: told, factor: None, deviation: deviation.filter(|it| it.is_finite()) }
 }
 
@@ -220,27 +220,27 @@ fn alike(names: &str, found: &[Apart], wide: &[Apart], (within, deviates_within)
 fn rising(whole: &Apart, steps: &[Apart], by: f64, found: String) -> Answer {
     let falls = steps.iter().any(Apart::is_below);
     let holds = match () {
-        () if falls || whole.is_below() || whole.same => Holds::No,
-        () if whole.is_above() && whole.change < by => Holds::No,
-        () if whole.is_above() => Holds::Yes,
-        () => Holds::Tie,
+        () if falls || whole.is_below() || whole.same => ClaimOutcome::No,
+        () if whole.is_above() && whole.change < by => ClaimOutcome::No,
+        () if whole.is_above() => ClaimOutcome::Yes,
+        () => ClaimOutcome::Tie,
     };
     // How near it is to being no rise, or one of its steps to being a fall.
     let needed = whole.in_needed();
     let far = if needed > 0.0 { 1.0 / needed } else { 2.0 - needed };
     let far = if whole.change > 0.0 { far.max(by / whole.change) } else { far };
     let fallen = steps.iter().map(|step| -step.in_needed()).fold(far, f64::max);
-    let deviation = if holds == Holds::No { fallen.max(1.0) } else { fallen };
+    let deviation = if holds == ClaimOutcome::No { fallen.max(1.0) } else { fallen };
     Answer { holds, found, factor: None, deviation: Some(deviation).filter(|it| it.is_finite()) }
 }
 
 /// A size of which the sign must be right and shown; `off`, the factor it is off by, decides of a size alone.
 fn sized(found: &Apart, off: f64, factor: f64, told: String) -> Answer {
     let holds = match off {
-        _ if !found.differs => Holds::Tie,
-        wrong if wrong <= 0.0 => Holds::No,
-        off if off.max(off.recip()) <= factor => Holds::Yes,
-        _ => Holds::Deviates,
+        _ if !found.differs => ClaimOutcome::Tie,
+        wrong if wrong <= 0.0 => ClaimOutcome::No,
+        off if off.max(off.recip()) <= factor => ClaimOutcome::Yes,
+        _ => ClaimOutcome::Deviates,
     };
     let share = if off >= 1.0 { (off - 1.0) / (factor - 1.0) } else { (1.0 - off) / (1.0 - factor.recip()) };
     Answer { holds, found: told, factor: Some(off), deviation: Some(share).filter(|it| it.is_finite()) }
@@ -248,11 +248,11 @@ fn sized(found: &Apart, off: f64, factor: f64, told: String) -> Answer {
 
 fn answer(so: bool, found: String, deviation: Option<f64>) -> Answer {
     let deviation = deviation.filter(|it| it.is_finite());
-    Answer { holds: if so { Holds::Yes } else { Holds::No }, found, factor: None, deviation }
+    Answer { holds: if so { ClaimOutcome::Yes } else { ClaimOutcome::No }, found, factor: None, deviation }
 }
 
 fn not_tried(found: String) -> Answer {
-    Answer { holds: Holds::NotTried, found, factor: None, deviation: None }
+    Answer { holds: ClaimOutcome::NotTried, found, factor: None, deviation: None }
 }
 
 fn percent(found: &Apart) -> String {
@@ -284,13 +284,13 @@ mod tests {
     use crate::published::Published;
 
     /// What a claim with one check comes to, of settings `a`, `b` and `c`.
-    fn holds(claim: &str, check: &str, values: [&[f64]; 3]) -> Holds {
+    fn holds(claim: &str, check: &str, values: [&[f64]; 3]) -> ClaimOutcome {
         let answer = decided(claim, check, values);
         let deviation = answer.deviation.unwrap_or(f64::NAN);
         // What is drawn and what is said agree; of a size within the noise only its distance is known.
         match answer.holds {
-            Holds::Yes => assert!((0.0..=1.0).contains(&deviation), "{answer:?}"),
-            Holds::No | Holds::Deviates => assert!(deviation >= 1.0, "{answer:?}"),
+            ClaimOutcome::Yes => assert!((0.0..=1.0).contains(&deviation), "{answer:?}"),
+            ClaimOutcome::No | ClaimOutcome::Deviates => assert!(deviation >= 1.0, "{answer:?}"),
             _ => {}
         }
         answer.holds
@@ -323,24 +323,24 @@ mod tests {
     #[test]
     fn alike_needs_certainty_both_ways() {
         let alike = "is = 'alike'\nsettings = ['a', 'b']\nwithin = 0.05";
-        assert_eq!(holds("", alike, [TENS, TENS, TENS]), Holds::Yes);
-        assert_eq!(holds("", alike, [TENS, ELEVENS, TENS]), Holds::No);
-        assert_eq!(holds("", alike, [TENS, NOISE, TENS]), Holds::Tie);
+        assert_eq!(holds("", alike, [TENS, TENS, TENS]), ClaimOutcome::Yes);
+        assert_eq!(holds("", alike, [TENS, ELEVENS, TENS]), ClaimOutcome::No);
+        assert_eq!(holds("", alike, [TENS, NOISE, TENS]), ClaimOutcome::Tie);
     }
 
     #[test]
     fn what_is_beyond_the_first_limit_and_within_the_second_deviates() {
         let alike = "is = 'alike'\nsettings = ['a', 'b']\nwithin = 0.05\ndeviates_within = 0.15";
-        assert_eq!(holds("", alike, [TENS, TENS, TENS]), Holds::Yes);
-        assert_eq!(holds("", alike, [TENS, ELEVENS, TENS]), Holds::Deviates);
-        assert_eq!(holds("", alike, [TENS, &[12.0, 12.1, 11.9, 12.0], TENS]), Holds::No);
+        assert_eq!(holds("", alike, [TENS, TENS, TENS]), ClaimOutcome::Yes);
+        assert_eq!(holds("", alike, [TENS, ELEVENS, TENS]), ClaimOutcome::Deviates);
+        assert_eq!(holds("", alike, [TENS, &[12.0, 12.1, 11.9, 12.0], TENS]), ClaimOutcome::No);
         let between = |from: f64, to: f64| {
             let check = format!("is = 'between'\nsetting = 'a'\nfrom = {from:?}\nto = {to:?}");
             holds("tolerance_factor = 1.5", &check, [TENS, TENS, TENS])
         };
-        assert_eq!(between(9.0, 12.0), Holds::Yes);
-        assert_eq!((between(5.0, 8.0), between(12.0, 20.0)), (Holds::Deviates, Holds::Deviates));
-        assert_eq!((between(5.0, 6.0), between(16.0, 20.0)), (Holds::No, Holds::No));
+        assert_eq!(between(9.0, 12.0), ClaimOutcome::Yes);
+        assert_eq!((between(5.0, 8.0), between(12.0, 20.0)), (ClaimOutcome::Deviates, ClaimOutcome::Deviates));
+        assert_eq!((between(5.0, 6.0), between(16.0, 20.0)), (ClaimOutcome::No, ClaimOutcome::No));
     }
 
     #[test]
@@ -368,28 +368,28 @@ mod tests {
     #[test]
     fn a_ratio_is_within_its_tolerance_or_not() {
         let ratio = "is = 'ratio'\nof = ['b', 'a']";
-        assert_eq!(holds("ratio = 1.12\ntolerance = 0.03", ratio, [TENS, ELEVENS, TENS]), Holds::Yes);
-        assert_eq!(holds("ratio = 1.12\ntolerance = 0.01", ratio, [TENS, ELEVENS, TENS]), Holds::No);
+        assert_eq!(holds("ratio = 1.12\ntolerance = 0.03", ratio, [TENS, ELEVENS, TENS]), ClaimOutcome::Yes);
+        assert_eq!(holds("ratio = 1.12\ntolerance = 0.01", ratio, [TENS, ELEVENS, TENS]), ClaimOutcome::No);
     }
 
     #[test]
     fn a_size_has_a_sign_and_a_factor() {
         let change = |value: f64| format!("is = 'change'\nof = ['b', 'a']\nvalue = {value:?}");
         let holds = |value: f64, b| holds("tolerance_factor = 1.5", &change(value), [TENS, b, TENS]);
-        assert_eq!(holds(0.08, ELEVENS), Holds::Yes);
-        assert_eq!(holds(0.30, ELEVENS), Holds::Deviates);
-        assert_eq!(holds(0.05, ELEVENS), Holds::Deviates);
-        assert_eq!(holds(-0.1, ELEVENS), Holds::No);
-        assert_eq!(holds(0.1, NOISE), Holds::Tie);
+        assert_eq!(holds(0.08, ELEVENS), ClaimOutcome::Yes);
+        assert_eq!(holds(0.30, ELEVENS), ClaimOutcome::Deviates);
+        assert_eq!(holds(0.05, ELEVENS), ClaimOutcome::Deviates);
+        assert_eq!(holds(-0.1, ELEVENS), ClaimOutcome::No);
+        assert_eq!(holds(0.1, NOISE), ClaimOutcome::Tie);
     }
 
     #[test]
     fn rising_may_rest_between_but_not_fall() {
         let rising = "is = 'rising'\nsettings = ['a', 'b', 'c']";
-        assert_eq!(holds("", rising, [TENS, TENS, ELEVENS]), Holds::Yes);
-        assert_eq!(holds("", rising, [TENS, ELEVENS, TENS]), Holds::No);
-        assert_eq!(holds("", rising, [TENS, NOISE, TENS]), Holds::Tie);
-        assert_eq!(holds("", rising, [LEVEL, LEVEL, LEVEL]), Holds::No);
+        assert_eq!(holds("", rising, [TENS, TENS, ELEVENS]), ClaimOutcome::Yes);
+        assert_eq!(holds("", rising, [TENS, ELEVENS, TENS]), ClaimOutcome::No);
+        assert_eq!(holds("", rising, [TENS, NOISE, TENS]), ClaimOutcome::Tie);
+        assert_eq!(holds("", rising, [LEVEL, LEVEL, LEVEL]), ClaimOutcome::No);
     }
 
     #[test]
@@ -397,21 +397,24 @@ mod tests {
         let once: [&[f64]; 3] = [&[10.0], &[10.5], &[11.0]];
         let above = "is = 'above'\nsetting = 'c'\nothers = ['a', 'b']\nmetrics = ['m']";
         let decided = |check: &str| decided_with("", &format!("plan = 'p'\n{check}"), once).holds;
-        assert_eq!(decided("is = 'rising'\nmetric = 'm'\nsettings = ['a', 'b', 'c']"), Holds::Tie);
-        assert_eq!(decided(above), Holds::Tie);
-        assert_eq!(decided_with("", &format!("plan = 'p'\n{above}"), [TENS, TENS, ELEVENS]).holds, Holds::Yes);
+        assert_eq!(decided("is = 'rising'\nmetric = 'm'\nsettings = ['a', 'b', 'c']"), ClaimOutcome::Tie);
+        assert_eq!(decided(above), ClaimOutcome::Tie);
+        assert_eq!(decided_with("", &format!("plan = 'p'\n{above}"), [TENS, TENS, ELEVENS]).holds, ClaimOutcome::Yes);
     }
 
     #[test]
     fn proportions_levels_and_what_was_not_measured() {
         let to = |numbers: &str| format!("is = 'proportional'\nsettings = ['a', 'b']\nto = {numbers}\nwithin = 0.01");
-        assert_eq!(holds("", &to("[100.0, 110.0]"), [TENS, ELEVENS, TENS]), Holds::Yes);
-        assert_eq!(holds("", &to("[100.0, 120.0]"), [TENS, ELEVENS, TENS]), Holds::No);
+        assert_eq!(holds("", &to("[100.0, 110.0]"), [TENS, ELEVENS, TENS]), ClaimOutcome::Yes);
+        assert_eq!(holds("", &to("[100.0, 120.0]"), [TENS, ELEVENS, TENS]), ClaimOutcome::No);
         let level = |value: f64| format!("is = 'level'\nsetting = 'a'\nvalue = {value:?}\nwithin = 0.05");
-        assert_eq!(holds("", &level(10.3), [TENS, TENS, TENS]), Holds::Yes);
-        assert_eq!(holds("", &level(11.0), [TENS, TENS, TENS]), Holds::No);
-        assert_eq!(holds("", "is = 'at_least'\nsetting = 'b'\nvalue = 10.5", [TENS, TENS, TENS]), Holds::No);
-        assert_eq!(holds("", "is = 'at_least'\nsetting = 'd'\nvalue = 10.5", [TENS, TENS, TENS]), Holds::NotTried);
+        assert_eq!(holds("", &level(10.3), [TENS, TENS, TENS]), ClaimOutcome::Yes);
+        assert_eq!(holds("", &level(11.0), [TENS, TENS, TENS]), ClaimOutcome::No);
+        assert_eq!(holds("", "is = 'at_least'\nsetting = 'b'\nvalue = 10.5", [TENS, TENS, TENS]), ClaimOutcome::No);
+        assert_eq!(
+            holds("", "is = 'at_least'\nsetting = 'd'\nvalue = 10.5", [TENS, TENS, TENS]),
+            ClaimOutcome::NotTried
+        );
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! What was measured again: the values of each setting and metric by block, and what was tried beside.
+//! What was measured again: the values of each setting and metric by block, and what was tried as well.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use powerband_record::{Event, Metric, Verdict};
 
-use super::Holds;
-use crate::comparison::{Ask, Measured, within};
+use super::ClaimOutcome;
+use crate::comparison::{ComparisonRequest, Measured, within};
 use crate::{Model, ModelError};
 
 /// Everything an article's claims are held against.
@@ -21,7 +21,7 @@ pub struct Evidence {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     /// What it says of the claim.
-    pub holds: Holds,
+    pub holds: ClaimOutcome,
     /// What was seen, in a sentence without its full stop.
     pub seen: String,
 }
@@ -30,7 +30,7 @@ impl Tried {
     /// What is either so or not.
     #[must_use]
     pub fn so(so: bool, seen: String) -> Tried {
-        Tried { holds: if so { Holds::Yes } else { Holds::No }, seen }
+        Tried { holds: if so { ClaimOutcome::Yes } else { ClaimOutcome::No }, seen }
     }
 }
 
@@ -47,7 +47,7 @@ pub struct Observed {
     pub voids: u32,
     /// Time of the machines, ns.
     pub elapsed_ns: u64,
-    /// Events of simulated machines, as far as whoever ran them tells.
+    /// Events of simulated machines, as far as anyone who ran them tells.
     pub events: u64,
     /// Metrics.
     pub metrics: Vec<Metric>,
@@ -101,7 +101,7 @@ impl Observed {
         let [setting, against] = of.map(|name| measured.setting(name).ok());
         let (setting, against) = (setting?, against?);
         let alpha = measured.rules.map(|(_, alpha)| alpha / choices);
-        let ask = Ask { metrics: vec![metric.clone()], margin, alpha, mean: None };
+        let ask = ComparisonRequest { metrics: vec![metric.clone()], margin, alpha, mean: None };
         let row = within(&measured, against, &[setting], &ask).ok()?.rows.into_iter().next()?;
         let level = measured.mean_of(against, &metric.name)?;
         let relative = |change: f64| if row.absolute { change / level.abs() } else { change };

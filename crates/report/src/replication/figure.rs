@@ -1,9 +1,9 @@
-//! Pictures of an article as data: what was found at each number and setting, beside what was published there.
+//! Pictures of an article as data: what was found at each number and setting, next to what was published there.
 use powerband_stats::distribution::t_upper_quantile;
 use serde::Serialize;
 
 use super::{Estimate, Evidence};
-use crate::published::{Figure, Published};
+use crate::published::{Published, PublishedFigure};
 
 /// A picture as data.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -16,12 +16,12 @@ pub struct Drawn {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub along: String,
     /// Its lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<FigureLine>,
 }
 
 /// A line of it.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Line {
+pub struct FigureLine {
     /// The setting; empty where each number is one.
     pub label: String,
     /// Its points.
@@ -58,7 +58,7 @@ pub(super) fn figures(published: &Published, evidence: &Evidence) -> Vec<Drawn> 
         let settings: Vec<String> = of_metric.map(|result| result.setting.split_whitespace().collect()).collect();
         let plan = evidence.runs.iter().find(|(_, run)| settings.iter().any(|it| run.mean(it, metric).is_some()));
         let Some((plan, _)) = plan.filter(|_| all.iter().all(|drawn| drawn.metric != *metric)) else { continue };
-        let figure = Figure {
+        let figure = PublishedFigure {
             title: format!("{metric} by setting"),
             plan: plan.clone(),
             metric: metric.clone(),
@@ -82,7 +82,7 @@ fn interval(found: &Estimate) -> Option<(f64, f64)> {
     half.is_finite().then_some((found.mean - half, found.mean + half))
 }
 
-fn drawn(figure: &Figure, published: &Published, evidence: &Evidence) -> Option<Drawn> {
+fn drawn(figure: &PublishedFigure, published: &Published, evidence: &Evidence) -> Option<Drawn> {
     let places = figure.places();
     let spot = |(at, plan, metric): &(f64, String, String), setting: &String| {
         let found = evidence.runs.get(plan)?.mean(setting, metric)?;
@@ -100,11 +100,11 @@ fn drawn(figure: &Figure, published: &Published, evidence: &Evidence) -> Option<
             span: runs.filter(|runs| runs.len() > 1).map(span),
         })
     };
-    let lines: Vec<Line> = if figure.each {
+    let lines: Vec<FigureLine> = if figure.each {
         let spots = places.iter().zip(&figure.settings).filter_map(|(place, setting)| spot(place, setting));
-        vec![Line { label: String::new(), spots: spots.collect() }]
+        vec![FigureLine { label: String::new(), spots: spots.collect() }]
     } else {
-        let line = |setting: &String| Line {
+        let line = |setting: &String| FigureLine {
             label: setting.clone(),
             spots: places.iter().filter_map(|place| spot(place, setting)).collect(),
         };

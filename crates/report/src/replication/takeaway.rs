@@ -1,7 +1,7 @@
 //! What readers of the articles should take away: one sentence that follows from the results of the claims it rests on.
 use serde::Serialize;
 
-use super::{Holds, Judged, Replication};
+use super::{ClaimOutcome, Judged, Replication};
 use crate::published::Takeaway;
 use crate::sentence::capitalised;
 
@@ -13,7 +13,7 @@ pub struct CheckedTakeaway {
     /// Name of the claim it rests on.
     pub claim: String,
     /// Whether that claim holds.
-    pub holds: Holds,
+    pub holds: ClaimOutcome,
 }
 
 impl CheckedTakeaway {
@@ -28,18 +28,18 @@ impl CheckedTakeaway {
 /// names anything to take away.
 #[must_use]
 pub fn takeaway(articles: &[Replication]) -> Option<String> {
-    let of = |results: &[Holds]| {
+    let of = |results: &[ClaimOutcome]| {
         let all = articles.iter().filter_map(|article| article.takeaway.as_ref());
         let clauses = all.filter(|of| results.contains(&of.holds)).map(|of| match of.holds {
-            Holds::Deviates => format!("{} (with a deviation)", of.text),
+            ClaimOutcome::Deviates => format!("{} (with a deviation)", of.text),
             _ => of.text.clone(),
         });
         clauses.collect::<Vec<_>>().join(", ")
     };
     let parts = [
-        ("repeated on models of these machines", of(&[Holds::Yes, Holds::Deviates])),
-        ("not confirmed", of(&[Holds::No])),
-        ("not decided", of(&[Holds::Tie, Holds::NotTried, Holds::Undecidable])),
+        ("repeated on models of these machines", of(&[ClaimOutcome::Yes, ClaimOutcome::Deviates])),
+        ("not confirmed", of(&[ClaimOutcome::No])),
+        ("not decided", of(&[ClaimOutcome::Tie, ClaimOutcome::NotTried, ClaimOutcome::Undecidable])),
     ];
     let parts = parts.iter().filter(|(_, clauses)| !clauses.is_empty());
     let sentence = parts.map(|(head, clauses)| format!("{head}: {clauses}")).collect::<Vec<_>>().join("; ");
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use crate::published::Published;
 
-    fn article(text: &str, holds: Holds) -> Replication {
+    fn article(text: &str, holds: ClaimOutcome) -> Replication {
         Replication {
             name: "n".into(),
             title: "t".into(),
@@ -80,13 +80,18 @@ mod tests {
 
     #[test]
     fn nothing_is_said_to_hold_that_does_not() {
-        let of = |all: &[(&str, Holds)]| {
+        let of = |all: &[(&str, ClaimOutcome)]| {
             takeaway(&all.iter().map(|(text, holds)| article(text, *holds)).collect::<Vec<_>>())
         };
-        let mixed = [("a", Holds::Yes), ("b", Holds::No), ("c", Holds::Deviates), ("d", Holds::Tie)];
+        let mixed = [
+            ("a", ClaimOutcome::Yes),
+            ("b", ClaimOutcome::No),
+            ("c", ClaimOutcome::Deviates),
+            ("d", ClaimOutcome::Tie),
+        ];
         let says = "Repeated on models of these machines: a, c (with a deviation); not confirmed: b; not decided: d";
         assert_eq!(of(&mixed).as_deref(), Some(says));
-        assert_eq!(of(&[("b", Holds::No)]).as_deref(), Some("Not confirmed: b"));
+        assert_eq!(of(&[("b", ClaimOutcome::No)]).as_deref(), Some("Not confirmed: b"));
         assert_eq!(of(&[]), None);
     }
 }

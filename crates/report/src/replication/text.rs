@@ -2,17 +2,17 @@
 use powerband_record::format_duration;
 
 use super::decide::number;
-use super::{Found, Holds, Judged, Point, Replication};
+use super::{ClaimOutcome, Judged, MeasuredMeans, Point, Replication};
 use crate::layout::{clean, cut, fit, fold};
 
-/// Columns of a number of four digits, and of the border beside a cell.
+/// Columns of a number of four digits, and of the border next to a cell.
 const NUMBER: usize = 6;
 const PADDING: usize = 3;
 /// Columns of the word before a claim.
 const WORD: usize = 21;
 
 /// Lines of the default text, less what is typed and the prompt.
-const MOST: usize = 22;
+const MAX: usize = 22;
 
 /// Prints all articles in as many lines as a small terminal has: how many claims of each hold, and which do not. `summary` and
 /// `all`, what is typed for everything, stand last.
@@ -22,7 +22,7 @@ pub fn brief(done: &[Replication], summary: &str, all: &str, width: usize) -> St
     let end = fold(summary, width, 0);
     let taken: usize = heads.iter().map(Vec::len).sum::<usize>() + end.len() + 2;
     let failing: Vec<Vec<String>> = done.iter().map(|one| failing(one, width)).collect();
-    let mut room = MOST.saturating_sub(taken);
+    let mut room = MAX.saturating_sub(taken);
     let mut lines = Vec::new();
     for (place, (head, failing)) in heads.into_iter().zip(&failing).enumerate() {
         lines.extend(head);
@@ -45,7 +45,7 @@ pub fn brief(done: &[Replication], summary: &str, all: &str, width: usize) -> St
 /// `router: 9 of 9 claims hold, 10 of 10 numbers within tolerance; 5 plans, 120 trials`.
 fn head(one: &Replication, width: usize) -> Vec<String> {
     let claims = one.claims.len();
-    let holding = one.claims.iter().filter(|claim| claim.holds == Holds::Yes).count();
+    let holding = one.claims.iter().filter(|claim| claim.holds == ClaimOutcome::Yes).count();
     if let Some(why) = one.put_off() {
         return fold(&format!("{}: none of its {claims} claims was tried: {why}", one.name), width, 2);
     }
@@ -63,7 +63,7 @@ fn failing(one: &Replication, width: usize) -> Vec<String> {
     if one.put_off().is_some() {
         return Vec::new();
     }
-    let claims = one.claims.iter().filter(|claim| claim.holds != Holds::Yes);
+    let claims = one.claims.iter().filter(|claim| claim.holds != ClaimOutcome::Yes);
     let claims = claims.map(|claim| {
         let measured = claim.checks.iter().map(|check| check.found.as_str()).filter(|found| !found.is_empty());
         let measured: Vec<&str> = measured.collect();
@@ -138,8 +138,8 @@ fn table(metric: &str, points: &[Point], width: usize) -> Vec<String> {
     lines
 }
 
-/// What was found where the published figures are pictures: as many settings beside each other as have room, the others below.
-fn pictured(found: &Found, width: usize) -> Vec<String> {
+/// What was found where the published figures are pictures: as many settings next to each other as have room, the others below.
+fn pictured(found: &MeasuredMeans, width: usize) -> Vec<String> {
     let columns = |label: &String| label.chars().count().max(NUMBER) + PADDING;
     let first = found.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0) + PADDING + 1;
     let mut lines = vec![found.title.clone()];
@@ -166,14 +166,14 @@ fn pictured(found: &Found, width: usize) -> Vec<String> {
 }
 
 /// What came of a claim, in words.
-pub(crate) fn word(holds: Holds) -> &'static str {
+pub(crate) fn word(holds: ClaimOutcome) -> &'static str {
     match holds {
-        Holds::Yes => "holds",
-        Holds::Deviates => "holds with deviation",
-        Holds::Tie => "not decidable",
-        Holds::No => "does not follow",
-        Holds::NotTried => "not tried",
-        Holds::Undecidable => "not decidable",
+        ClaimOutcome::Yes => "holds",
+        ClaimOutcome::Deviates => "holds with deviation",
+        ClaimOutcome::Tie => "not decidable",
+        ClaimOutcome::No => "does not follow",
+        ClaimOutcome::NotTried => "not tried",
+        ClaimOutcome::Undecidable => "not decidable",
     }
 }
 
@@ -181,16 +181,16 @@ pub(crate) fn word(holds: Holds) -> &'static str {
 pub(crate) fn summed(articles: &[Replication]) -> String {
     const NAMED: usize = 6;
     let claims = || articles.iter().flat_map(|article| &article.claims);
-    let of = |wanted: &[Holds]| -> Vec<&str> {
+    let of = |wanted: &[ClaimOutcome]| -> Vec<&str> {
         claims().filter(|claim| wanted.contains(&claim.holds)).map(|claim| claim.id.as_str()).collect()
     };
     let mut summed =
-        format!("{} of {} claims hold", claims().filter(|it| it.holds == Holds::Yes).count(), claims().count());
+        format!("{} of {} claims hold", claims().filter(|it| it.holds == ClaimOutcome::Yes).count(), claims().count());
     for (holds, one, several) in [
-        (&[Holds::Deviates][..], "holds with a deviation", "hold with a deviation"),
-        (&[Holds::No], "does not follow", "do not follow"),
-        (&[Holds::NotTried], "was not tried", "were not tried"),
-        (&[Holds::Tie, Holds::Undecidable], "is not decidable", "are not decidable"),
+        (&[ClaimOutcome::Deviates][..], "holds with a deviation", "hold with a deviation"),
+        (&[ClaimOutcome::No], "does not follow", "do not follow"),
+        (&[ClaimOutcome::NotTried], "was not tried", "were not tried"),
+        (&[ClaimOutcome::Tie, ClaimOutcome::Undecidable], "is not decidable", "are not decidable"),
     ] {
         let ids = of(holds);
         let names = if ids.len() <= NAMED { format!(" ({})", ids.join(", ")) } else { String::new() };

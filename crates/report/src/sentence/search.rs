@@ -1,11 +1,11 @@
 //! What a search found, in words: the sentence, how sure it is that nothing was missed, and what to type next.
 use powerband_record::{
-    BASELINE, Better, CloseReason, Relation, Requirement, SearchChange, SearchEnd, SearchFinding, SearchPlan,
+    BASELINE, Better, CloseReason, LimitSide, Requirement, SearchChange, SearchEnd, SearchFinding, SearchPlan,
     SearchStanding, format_number, unit_of,
 };
 
 use crate::words::{and, finite, percent, with_boundary};
-use crate::{End, Model, Search};
+use crate::{ExperimentEnd, Model, SearchReport};
 
 /// Most of the certainties that are told as they are; above it is "more than".
 const SUREST: f64 = 0.999;
@@ -17,19 +17,19 @@ const CHANCE: f64 = 0.05;
 pub(super) fn headline(model: &Model) -> String {
     let Some(plan) = &model.started.search else { return String::new() };
     let so_far = || match &model.search {
-        Some(Search::Stands(standing)) => stands(model, plan, standing),
-        Some(Search::Found(finding)) => guess(model, plan, finding)
+        Some(SearchReport::Stands(standing)) => stands(model, plan, standing),
+        Some(SearchReport::Found(finding)) => guess(model, plan, finding)
             .map_or_else(|| "nothing better so far".into(), |guess| format!("best so far: {guess}")),
         None => "nothing was found so far".into(),
     };
     match (&model.end, &model.search) {
-        (End::Closed(CloseReason::LoadFailed { why }), _) => format!("the load failed: {why}"),
-        (End::Closed(CloseReason::Failed { why }), _) => format!("it could not go on: {why}; {}", so_far()),
-        (End::Closed(CloseReason::Stopped), _) => format!("stopped; {}", so_far()),
-        (End::Interrupted, _) => format!("interrupted; {}", so_far()),
-        (End::Open, _) => format!("no end is recorded; {}", so_far()),
-        (End::Closed(_), Some(Search::Found(finding))) => found(model, plan, finding),
-        (End::Closed(_), _) => so_far(),
+        (ExperimentEnd::Closed(CloseReason::LoadFailed { why }), _) => format!("the load failed: {why}"),
+        (ExperimentEnd::Closed(CloseReason::Failed { why }), _) => format!("it could not go on: {why}; {}", so_far()),
+        (ExperimentEnd::Closed(CloseReason::Stopped), _) => format!("stopped; {}", so_far()),
+        (ExperimentEnd::Interrupted, _) => format!("interrupted; {}", so_far()),
+        (ExperimentEnd::Open, _) => format!("no end is recorded; {}", so_far()),
+        (ExperimentEnd::Closed(_), Some(SearchReport::Found(finding))) => found(model, plan, finding),
+        (ExperimentEnd::Closed(_), _) => so_far(),
     }
 }
 
@@ -93,8 +93,8 @@ fn confirmed(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Strin
 /// `p99_us 486, at most 500 with 99 % certainty`.
 pub(crate) fn holds(limit: &Requirement, typical: f64, certainty: Option<f64>) -> String {
     let side = match limit.relation {
-        Relation::AtMost => "at most",
-        Relation::AtLeast => "at least",
+        LimitSide::AtMost => "at most",
+        LimitSide::AtLeast => "at least",
     };
     let sure = match finite(certainty) {
         Some(sure) if sure > SUREST => format!(" with more than {} certainty", percent(SUREST)),
@@ -167,8 +167,8 @@ fn doubt(loss: Option<f64>, chance: Option<f64>) -> Option<String> {
 #[must_use]
 pub fn missed(model: &Model) -> Option<String> {
     match model.search.as_ref()? {
-        Search::Stands(standing) => doubt(standing.expected_loss, standing.better_chance),
-        Search::Found(finding) => {
+        SearchReport::Stands(standing) => doubt(standing.expected_loss, standing.better_chance),
+        SearchReport::Found(finding) => {
             let doubt = doubt(finding.expected_loss, finding.better_chance);
             let all: Vec<String> = doubt.into_iter().chain(open(finding)).chain(unproved(model, finding)).collect();
             (!all.is_empty()).then(|| all.join("; "))

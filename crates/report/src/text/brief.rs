@@ -5,6 +5,7 @@ use super::names::{baseline_values, is_baseline, knobs, labels, reference};
 use super::plot;
 use crate::layout::{clean, columns, cut};
 use crate::load;
+use crate::typed::on_machines;
 use crate::words::counted;
 use crate::{Model, calibration, commands};
 
@@ -21,7 +22,7 @@ pub(super) use closing::{Room, lines as closing};
 pub(super) use words::noun;
 
 /// Lines at most: a terminal's, less the prompt that follows.
-const MOST: usize = 23;
+const MAX: usize = 23;
 /// Lines of a small chart: its values, its axis and a blank line.
 const CHART: usize = 4;
 
@@ -30,7 +31,7 @@ const CHART: usize = 4;
 pub fn brief(model: &Model, width: usize, colour: bool) -> String {
     let width = width.max(super::NARROWEST);
     let head = head(model, width);
-    let (end, body, left) = fitting(model, width, colour, MOST.saturating_sub(head.len() + 2));
+    let (end, body, left) = fitting(model, width, colour, MAX.saturating_sub(head.len() + 2));
     let mut lines = head;
     for part in [body, chart(model, width, left, colour), end] {
         if !part.is_empty() {
@@ -68,9 +69,8 @@ fn fitting(model: &Model, width: usize, colour: bool, room: usize) -> (Vec<Strin
 fn head(model: &Model, width: usize) -> Vec<String> {
     let mut lines = vec![cut(&title(model), width)];
     let plan = &model.started;
-    let far = plan.far.as_ref().map(|far| format!(" <-> {far}")).unwrap_or_default();
     let simulated = if model.is_simulated() { ", simulated" } else { "" };
-    let machine = format!("{}{far}{simulated}", plan.machine);
+    let machine = format!("{}{simulated}", on_machines(plan, " <-> "));
     let load = clean(&short_load(&plan.load));
     let mut counts = vec![counted(model.blocks, "block"), counted(model.trials, "trial")];
     counts.extend(commands::runs(model));

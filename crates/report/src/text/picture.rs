@@ -11,7 +11,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const NONE: char = '·';
 
 /// Columns of bars at most, and of labels.
-const MOST: usize = 48;
+const MAX: usize = 48;
 const LABELS: usize = 24;
 
 /// `rtt, us`.
@@ -24,7 +24,7 @@ pub(super) fn title(name: &str) -> String {
 pub(super) fn draw(name: &str, of: &[(String, &Distribution)], width: usize) -> Vec<String> {
     let labels: Vec<String> = of.iter().map(|(label, _)| cut(label, LABELS)).collect();
     let widest = labels.iter().map(|label| columns(label)).max().unwrap_or(0);
-    let wide = width.saturating_sub(widest + 2).min(MOST);
+    let wide = width.saturating_sub(widest + 2).min(MAX);
     let (low, high) = of.iter().fold((u64::MAX, 0), |(low, high), (_, it)| (low.min(it.min()), high.max(it.max())));
     if low >= high {
         return vec![];

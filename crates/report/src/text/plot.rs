@@ -5,13 +5,13 @@ use crate::Model;
 use crate::knob_axis::{KnobAxis, knob_axis};
 use crate::layout::{columns, cut, fold};
 use crate::level::{interval, levels};
-use crate::picture::scale::{Reach, Scale};
+use crate::picture::scale::{AxisScale, Reach};
 use crate::words::titled;
 
 /// Fewer settings are told by the table.
-const LEAST: usize = 3;
+const MIN: usize = 3;
 /// More settings than this get no line each.
-const MOST: usize = 20;
+const MAX: usize = 20;
 /// Columns of data: so many at most, and none at all below.
 const WIDEST: usize = 60;
 const NARROWEST: usize = 20;
@@ -29,7 +29,7 @@ pub(super) fn draw(model: &Model, place: usize, metric: &Metric, width: usize, c
     let levels = levels(model, place);
     let reference = levels.iter().find(|(setting, _)| *setting == 0).map(|(_, level)| level.typical);
     let plot = Plot { model, place, levels, reference, width };
-    if plot.levels.len() < LEAST || model.started.search.is_some() {
+    if plot.levels.len() < MIN || model.started.search.is_some() {
         return Vec::new();
     }
     let Some((canvas, against)) = (match one_line(model) {
@@ -47,7 +47,7 @@ pub(super) fn small(model: &Model, place: usize, width: usize, high: usize, colo
     let levels = levels(model, place);
     let reference = levels.iter().find(|(setting, _)| *setting == 0).map(|(_, level)| level.typical);
     let plot = Plot { model, place, levels, reference, width };
-    let axis = one_line(model).filter(|_| plot.levels.len() >= LEAST && model.started.search.is_none());
+    let axis = one_line(model).filter(|_| plot.levels.len() >= MIN && model.started.search.is_none());
     let Some((canvas, axis)) = axis.and_then(|axis| Some((plot.against(&axis, high)?, axis))) else {
         return Vec::new();
     };
@@ -82,8 +82,8 @@ impl Plot<'_> {
         self.levels.iter().flat_map(|(_, level)| [level.typical].into_iter().chain(ends(level))).collect()
     }
 
-    fn scale(&self, cells: usize) -> Option<Scale> {
-        Scale::new(reach(&self.values()), self.values(), (0.0, cells.saturating_sub(1) as f64))
+    fn scale(&self, cells: usize) -> Option<AxisScale> {
+        AxisScale::new(reach(&self.values()), self.values(), (0.0, cells.saturating_sub(1) as f64))
     }
 
     /// The colour of a setting's verdict, as in the table.
@@ -98,7 +98,7 @@ impl Plot<'_> {
         let label = |setting: u32| cut(&self.model.label(setting), LABELS);
         let left = self.levels.iter().map(|(setting, _)| columns(&label(*setting))).max()? + 2;
         let wide = self.width.checked_sub(left)?.min(WIDEST);
-        let scale = self.scale(wide).filter(|_| self.levels.len() <= MOST && wide >= NARROWEST)?;
+        let scale = self.scale(wide).filter(|_| self.levels.len() <= MAX && wide >= NARROWEST)?;
         let mut canvas = Canvas::new(left, wide, self.levels.len());
         for (row, (setting, level)) in self.levels.iter().enumerate() {
             canvas.label(row, &label(*setting));
@@ -129,7 +129,7 @@ impl Plot<'_> {
         let left = names.iter().map(|(_, name)| columns(name)).max()? + 2;
         let wide = self.width.checked_sub(left)?.min(WIDEST);
         let numbers: Vec<f64> = axis.places.iter().map(|(_, x, _)| *x).collect();
-        let x = Scale::new(reach(&numbers), numbers, (0.0, wide.saturating_sub(1) as f64));
+        let x = AxisScale::new(reach(&numbers), numbers, (0.0, wide.saturating_sub(1) as f64));
         let x = x.filter(|_| wide >= NARROWEST)?;
         let mut canvas = Canvas::new(left, wide, high);
         // The largest value stands in the first line.
@@ -167,7 +167,7 @@ fn reach(values: &[f64]) -> Reach {
 }
 
 /// The cell a value lies in.
-fn cell(scale: &Scale, value: f64) -> Option<usize> {
+fn cell(scale: &AxisScale, value: f64) -> Option<usize> {
     scale.held(value).map(|at| at.round() as usize)
 }
 
@@ -186,7 +186,7 @@ struct Canvas {
     left: usize,
     labels: Vec<String>,
     cells: Vec<Vec<(char, &'static str)>>,
-    /// The last sign of the labels' columns beside the axis, and after it its lines.
+    /// The last sign of the labels' columns next to the axis, and after it its lines.
     corner: char,
     axis: Vec<String>,
 }
@@ -221,7 +221,7 @@ impl Canvas {
     }
 
     /// An axis with round values, those that have room.
-    fn below(&mut self, scale: &Scale) {
+    fn below(&mut self, scale: &AxisScale) {
         let wide = self.cells.first().map_or(0, Vec::len);
         let (mut line, mut names) = (vec!['─'; wide], vec![' '; wide]);
         let mut free = 0;

@@ -8,7 +8,7 @@ use powerband_record::{
 use powerband_stats::reference_copies;
 
 use super::brief::noun;
-use crate::End;
+use crate::ExperimentEnd;
 use crate::change::{signed_change, unit_of_change};
 use crate::layout::{clean, cut};
 use crate::model::missing;
@@ -22,7 +22,7 @@ const NO_LIMIT: u32 = 10_000;
 
 /// What the lines need to remember of the events before.
 #[derive(Clone, Debug, Default)]
-pub struct State {
+pub struct ProgressState {
     started: Option<Started>,
     trials: BTreeMap<u32, PlannedTrial>,
     verdicts: BTreeMap<(u32, String), SettingVerdict>, // latest by setting and metric: decided settings leave
@@ -36,7 +36,7 @@ pub struct State {
     standing: Option<SearchStanding>,
 }
 
-impl State {
+impl ProgressState {
     /// Takes note of an event; to be called for each, before [`progress`] is asked about it.
     pub fn see(&mut self, event: &Event) {
         match event {
@@ -210,7 +210,7 @@ fn short(ns: u64) -> String {
 
 /// The line for an event that `state` has [seen](State::see); none where there is nothing to say.
 #[must_use]
-pub fn progress(event: &Event, state: &State) -> Option<String> {
+pub fn progress(event: &Event, state: &ProgressState) -> Option<String> {
     match event {
         Event::Started(started) => {
             if let Some(plan) = &started.search {
@@ -254,14 +254,14 @@ pub fn progress(event: &Event, state: &State) -> Option<String> {
         }
         Event::Restored { failed, .. } => Some(clean(&format!("RESTORE INCOMPLETE: {}", failed.join("; ")))),
         Event::Closed(finding) => {
-            let end = End::Closed(finding.reason.clone());
+            let end = ExperimentEnd::Closed(finding.reason.clone());
             Some(format!("{} after {}", ending(&end), counted(finding.blocks, "block")))
         }
         _ => None,
     }
 }
 
-fn block_line(block: &BlockDone, state: &State) -> String {
+fn block_line(block: &BlockDone, state: &ProgressState) -> String {
     if let Some(stands) = state.stands() {
         return stands;
     }

@@ -4,7 +4,7 @@ use powerband_record::{Better, SearchFactorKind, SearchFinding, SearchPlan, Sear
 use super::{Page, section};
 use crate::sentence::missed;
 use crate::words::counted;
-use crate::{Model, Search};
+use crate::{Model, SearchReport};
 
 /// So many settings that were left out are named.
 const LEFT: usize = 8;
@@ -27,13 +27,13 @@ pub(super) fn facts(model: &Model, plan: &SearchPlan, page: &mut Page) {
     let settings = counted(u32::try_from(plan.points.len()).unwrap_or(u32::MAX), "setting");
     page.fact("among", &format!("{settings} of {}", factors.join(" × ")));
     let tried = match &model.search {
-        Some(Search::Stands(standing)) => standing.tried,
-        Some(Search::Found(finding)) => finding.tried,
+        Some(SearchReport::Stands(standing)) => standing.tried,
+        Some(SearchReport::Found(finding)) => finding.tried,
         None => 0,
     };
     let missed = missed(model).map(|missed| format!("; {missed}")).unwrap_or_default();
     page.fact("tried", &format!("{}, the baseline included{missed}", counted(tried, "setting")));
-    if let Some(Search::Found(finding)) = &model.search {
+    if let Some(SearchReport::Found(finding)) = &model.search {
         explained(finding, page);
     }
     page.fact("order", &format!("chosen by the search, seed {}", model.started.seed));

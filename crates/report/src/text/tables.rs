@@ -157,7 +157,7 @@ pub(super) fn percentiles(name: &str, of: &[(String, &Distribution)], width: usi
     in_tables(&labels, &all, width)
 }
 
-/// Columns beside the labels, in as many tables as it takes.
+/// Columns next to the labels, in as many tables as it takes.
 fn in_tables(labels: &[String], all: &[Column], width: usize) -> Vec<String> {
     let widest = labels.iter().map(|label| columns(label)).chain([7]).max().unwrap_or(7).min(LABELS);
     let takes = |of: &[Column], lines| widest + of.iter().map(|c| c.width(lines)).sum::<usize>() + frame(of.len() + 1);

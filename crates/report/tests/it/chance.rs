@@ -3,7 +3,7 @@
 //! Short forms on every change, long ones in a sweep (`POWERBAND_SWEEP=1`), from seeds that `POWERBAND_SWEEP_SEED` shifts.
 
 use powerband_record::{Better, Metric, Verdict};
-use powerband_report::comparison::{Ask, Row};
+use powerband_report::comparison::{ComparisonRequest, ComparisonRow};
 use powerband_stats::formula::run_seed;
 
 mod blocks;
@@ -55,16 +55,16 @@ fn metric() -> Metric {
 }
 
 /// The question, with a margin of `margin`.
-fn ask(margin: f64) -> Ask {
-    Ask { metrics: vec![metric()], margin: Some(margin), alpha: None, mean: None }
+fn ask(margin: f64) -> ComparisonRequest {
+    ComparisonRequest { metrics: vec![metric()], margin: Some(margin), alpha: None, mean: None }
 }
 
-fn differs(row: &Row) -> bool {
+fn differs(row: &ComparisonRow) -> bool {
     matches!(row.verdict, Verdict::Better | Verdict::Worse)
 }
 
 /// Whether who takes p below 5 % for a difference would claim one.
-fn tempts(row: &Row) -> bool {
+fn tempts(row: &ComparisonRow) -> bool {
     row.p.is_some_and(|p| p < ALPHA)
 }
 

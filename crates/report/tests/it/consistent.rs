@@ -4,7 +4,7 @@ mod plans;
 mod random;
 
 use powerband_record::{CloseReason, Event, SettingVerdict, Standing, Verdict};
-use powerband_report::comparison::{Ask, Comparison, Measured, Side, several};
+use powerband_report::comparison::{Comparison, ComparisonRequest, ComparisonSide, Measured, several};
 use powerband_report::{Model, advice, load, no_advice, sentence};
 
 use crate::journals;
@@ -30,7 +30,7 @@ fn sweep_random_experiments_do_not_contradict_themselves() {
         knees += u32::from(model.knee.as_ref().is_some_and(|it| it.knee.is_some()));
         none += u32::from(model.knee.as_ref().is_some_and(|it| it.none));
         recommended += u32::from(advice(&model).is_some());
-        decided += u32::from(matches!(model.end, powerband_report::End::Closed(CloseReason::Decided)));
+        decided += u32::from(matches!(model.end, powerband_report::ExperimentEnd::Closed(CloseReason::Decided)));
         wrong.extend(found.into_iter().map(|why| format!("seed {seed}: {why}; {}", sentence::headline(&model))));
     }
     println!("{knees} knees, {none} times none, {recommended} recommended, {decided} decided");
@@ -138,8 +138,8 @@ fn a_knee_that_breaks_a_requirement_is_not_recommended() {
 fn compared(all: &[Vec<Event>]) -> Option<Comparison> {
     let measured = (1..).zip(all).map(|(id, events)| Measured::of_events(id, "bench", events).unwrap());
     let measured: Vec<Measured> = measured.collect();
-    let sides: Vec<Side<'_>> = measured.iter().map(|one| (std::slice::from_ref(one), None)).collect();
-    several(&sides, &Ask { metrics: vec![], margin: None, alpha: None, mean: None }).ok()
+    let sides: Vec<ComparisonSide<'_>> = measured.iter().map(|one| (std::slice::from_ref(one), None)).collect();
+    several(&sides, &ComparisonRequest { metrics: vec![], margin: None, alpha: None, mean: None }).ok()
 }
 
 #[test]

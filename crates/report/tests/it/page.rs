@@ -2,7 +2,7 @@
 use powerband_record::{Event, Verdict};
 use powerband_report::advice;
 use powerband_report::json::Report;
-use powerband_report::page::{Data, PageError, experiment};
+use powerband_report::page::{PageError, PageOrigin, data_in, experiment};
 use powerband_report::picture::pictures;
 use powerband_report::{Model, sentence};
 
@@ -49,7 +49,11 @@ fn the_verdict_comes_first_and_the_sections_in_their_order() {
         .collect();
     assert!(places.is_sorted(), "{places:?}");
     assert_eq!(page.matches("<h1>").count(), 1);
-    assert_eq!(page.matches("<figure ").count(), Data::read(&page).unwrap().pictures.len());
+    assert_eq!(page.matches("<figure ").count(), data(&page)["pictures"].as_array().unwrap().len());
+}
+
+fn data(page: &str) -> serde_json::Value {
+    serde_json::from_str(data_in(page).unwrap()).unwrap()
 }
 
 #[test]
@@ -134,21 +138,21 @@ fn the_data_comes_back_whole() {
     for events in [journals::router(), journals::governors(), journals::stopped(), journals::open(), journals::pings()]
     {
         let (model, page) = page(&events);
-        let data = Data::read(&page).unwrap();
-        assert_eq!(data.plan, Some(model.started.clone()));
-        assert_eq!(data.report, Some(Report::new(&model)));
+        let host = model.header.as_ref().map(|header| header.host.clone());
+        assert_eq!(PageOrigin::read(&page).unwrap(), PageOrigin { plan: Some(model.started.clone()), host });
+        assert_eq!(serde_json::from_value::<Report>(data(&page)["report"].take()).unwrap(), Report::new(&model));
     }
 }
 
 #[test]
 fn damage_and_what_is_no_page_are_told_apart() {
     let (_, page) = page(&journals::router());
-    assert!(matches!(Data::read("<!doctype html><p>hello</p>"), Err(PageError::NotOurs)));
+    assert!(matches!(PageOrigin::read("<!doctype html><p>hello</p>"), Err(PageError::NotOurs)));
     let end = page.find("\"plan\":{").unwrap();
-    assert!(matches!(Data::read(&page[..end]), Err(PageError::Damaged(_))), "cut off");
+    assert!(matches!(PageOrigin::read(&page[..end]), Err(PageError::Damaged(_))), "cut off");
     let seed = page.replace("\"seed\":7,", "\"seed\":8,");
     assert_ne!(seed, page);
-    assert!(matches!(Data::read(&seed), Err(PageError::Damaged(_))), "altered");
+    assert!(matches!(PageOrigin::read(&seed), Err(PageError::Damaged(_))), "altered");
 }
 
 #[test]
@@ -169,6 +173,6 @@ fn names_stay_names() {
         assert_eq!(page.matches("<title").count(), page.matches("</title").count(), "{hostile:?}");
         let steering = |c: &char| matches!(c, '\0' | '\u{1b}' | '\u{202e}' | '\u{2028}' | '\u{2066}' | '\u{feff}');
         assert_eq!(page.chars().find(steering), None, "{hostile:?}");
-        assert_eq!(Data::read(&page).unwrap().plan, Some(model.started), "and come back as they were");
+        assert_eq!(PageOrigin::read(&page).unwrap().plan, Some(model.started), "and come back as they were");
     }
 }

@@ -313,7 +313,7 @@ fn several_settings_of_two_knobs_make_a_line_each() {
     assert!(scale.attribute("data-scale").unwrap().starts_with("log "), "10 to 1000 by its logarithm");
 }
 
-/// The picture of a metric of a hundred settings: five governors at twenty delays each, against the machine as found.
+/// The picture of a metric of a hundred settings: five governors at twenty delays each, against the baseline.
 fn hundred() -> Picture {
     let governors = ["ondemand", "powersave", "performance", "schedutil", "conservative"];
     let turned = governors

@@ -1,12 +1,12 @@
 //! Lines while it runs.
 use powerband_record::Event;
-use powerband_report::text::{State, progress};
+use powerband_report::text::{ProgressState, progress};
 
 use crate::journals::{governors, router, stopped};
 use crate::same_as_expected;
 
 fn lines(events: &[Event]) -> Vec<String> {
-    let mut state = State::default();
+    let mut state = ProgressState::default();
     let mut lines = vec![];
     for event in events {
         state.see(event);

@@ -1,8 +1,8 @@
 //! What is printed: whole reports as they stand in `expected/`, sentences, widths.
 use powerband_record::{Better, CloseReason, Event, ExperimentHeader, Output, Resumption, Verdict};
 use powerband_report::json::Report;
-use powerband_report::list::{List, Row};
-use powerband_report::{End, Model, ModelError, deciding, sentence, text};
+use powerband_report::list::{List, ListRow};
+use powerband_report::{ExperimentEnd, Model, ModelError, deciding, sentence, text};
 use unicode_width::UnicodeWidthStr;
 
 use crate::journals::{governors, header, metric, open, router, stopped, verdict};
@@ -202,7 +202,7 @@ fn knees_in_one_sentence() {
 fn ends_that_are_failures_are_told_first() {
     let ended = |reason: CloseReason| {
         let mut model = model(&governors());
-        model.end = End::Closed(reason);
+        model.end = ExperimentEnd::Closed(reason);
         sentence::headline(&model)
     };
     let why = || "load: exit status 127".to_owned();
@@ -216,7 +216,7 @@ fn ends_that_are_failures_are_told_first() {
 fn an_unfinished_journal_tells_what_its_trials_say() {
     // Cut in the second block, as after a kill.
     let model = Model::from_events(&router()[..16]).unwrap();
-    assert_eq!((model.end, model.blocks, model.trials, model.warmups), (End::Open, 1, 6, 1));
+    assert_eq!((model.end, model.blocks, model.trials, model.warmups), (ExperimentEnd::Open, 1, 6, 1));
     let level = model.settings[3].levels[0].clone().unwrap();
     assert!((level.typical - (30.9_f64 * 31.0).sqrt()).abs() < 1e-12, "{}", level.typical);
     assert_eq!((level.trials, level.low), (2, None));
@@ -228,7 +228,7 @@ fn what_can_be_gone_on_with_says_how() {
     let open = Model::from_events(&router()[..16]).unwrap().with_header(header());
     assert_eq!(open.going_on(), None, "it may be running");
     let cut = open.interrupted();
-    assert_eq!((&cut.end, cut.going_on().as_deref()), (&End::Interrupted, Some("powerband resume 12")));
+    assert_eq!((&cut.end, cut.going_on().as_deref()), (&ExperimentEnd::Interrupted, Some("powerband resume 12")));
     let text = text::render(&cut, 80, false);
     assert!(text.contains("\nInterrupted after block 1 of 30."), "{text}");
     assert!(text.ends_with("\nresume it:\npowerband resume 12\n"), "{text}");
@@ -236,7 +236,7 @@ fn what_can_be_gone_on_with_says_how() {
     let stopped = Model::from_events(&stopped()).unwrap().with_header(header());
     assert_eq!(stopped.going_on().as_deref(), Some("powerband resume 12"));
     let decided = Model::from_events(&router()).unwrap().with_header(header()).interrupted();
-    assert_eq!((decided.going_on(), decided.end), (None, End::Closed(CloseReason::Decided)));
+    assert_eq!((decided.going_on(), decided.end), (None, ExperimentEnd::Closed(CloseReason::Decided)));
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn output_that_was_not_kept_whole_is_told() {
 
 #[test]
 fn a_list_in_rows() {
-    let row = Row {
+    let row = ListRow {
         id: 12,
         started_unix_s: 1_795_240_200,
         host: "bench".into(),
@@ -337,7 +337,7 @@ fn a_list_in_rows() {
         pick: None,
         elapsed_s: Some(210.0),
     };
-    let stopped = Row {
+    let stopped = ListRow {
         id: 13,
         title: None,
         machine: Some("local".into()),
@@ -349,21 +349,30 @@ fn a_list_in_rows() {
         open: 2,
         ..row.clone()
     };
-    let running =
-        Row { id: 14, state: "running".into(), reason: None, decided: 0, open: 0, elapsed_s: None, ..stopped.clone() };
-    let interrupted = Row { id: 15, state: "interrupted".into(), ..running.clone() };
+    let running = ListRow {
+        id: 14,
+        state: "running".into(),
+        reason: None,
+        decided: 0,
+        open: 0,
+        elapsed_s: None,
+        ..stopped.clone()
+    };
+    let interrupted = ListRow { id: 15, state: "interrupted".into(), ..running.clone() };
     let sought = Some("least power_w".to_owned());
-    let found = Row {
+    let found = ListRow {
         id: 16,
         sought: sought.clone(),
         pick: Some("freq=1400MHz rx-usecs=80".into()),
         knee: None,
         ..row.clone()
     };
-    let nothing = Row { id: 17, sought, knee: None, ..row.clone() };
+    let nothing = ListRow { id: 17, sought, knee: None, ..row.clone() };
     let list = List::new(vec![row, stopped, running, interrupted, found, nothing]);
-    same_as_expected(&list.render(80), "list", include_str!("expected/list.txt"));
-    assert!(list.render(40).lines().all(|line| line.width() <= 40), "{}", list.render(40));
+    same_as_expected(&list.render(80, None), "list", include_str!("expected/list.txt"));
+    assert!(list.render(40, None).lines().all(|line| line.width() <= 40), "{}", list.render(40, None));
     assert_eq!(List::parse(&list.print().unwrap()).unwrap(), list);
-    assert_eq!(List::new(vec![]).render(80), "no experiment yet; `powerband try` makes one\n");
+    let other = list.render(80, Some("other.sqlite"));
+    assert_eq!(other.matches("--store other.sqlite resume").count(), other.matches("was interrupted").count());
+    assert_eq!(List::new(vec![]).render(80, None), "no experiment yet; `powerband try` makes one\n");
 }

@@ -118,8 +118,14 @@ impl Policy {
             let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
             PolicyError { place: place.to_owned(), line, why }
         };
-        let written: Written = toml::from_str(text)
-            .map_err(|error| wrong(error.span(), error.message().split_whitespace().collect::<Vec<_>>().join(" ")))?;
+        let slip = |error: toml::de::Error| {
+            let mut why = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+            if why.ends_with("expected a map") {
+                why += "; write [allow.knobs] and below it e.g. \"cpufreq.governor\" = \"any\"";
+            }
+            wrong(error.span(), why)
+        };
+        let written: Written = toml::from_str(text).map_err(slip)?;
         let rules = written.allow.into_iter().map(|allow| {
             let at = allow.span();
             rule(allow.into_inner(), at, names).map_err(|(at, why)| wrong(Some(at), why))

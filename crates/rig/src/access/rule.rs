@@ -31,6 +31,13 @@ impl Pattern {
     }
 }
 
+impl Pattern {
+    /// Whether what it means belongs to the whole machine, wherever its sites are.
+    fn is_of_no_cpu(&self) -> bool {
+        ["sysctl.", "module.", "nic."].iter().any(|family| self.0.starts_with(family))
+    }
+}
+
 /// Whether a name is one of the catalogue's own, and not one after a file or a key of somebody's choice.
 pub(super) fn is_catalogue(name: &str) -> bool {
     !name.ends_with(['.', ':']) && powerband_knob::catalogue::ALL.iter().any(|knob| knob.about().name == name)
@@ -73,6 +80,9 @@ impl Granted {
     pub fn lines(&self) -> Vec<String> {
         let line = |rule: &Rule, (pattern, range): &(Pattern, Range)| {
             let on = match rule.cpus {
+                Cpus::Job if pattern.is_of_no_cpu() => {
+                    "but not by a job, as it is the whole machine's: that takes cpus = \"all\""
+                }
                 Cpus::Job => "on the CPUs of your job",
                 Cpus::All => "on all CPUs",
             };

@@ -16,9 +16,9 @@ use crate::real::local_machine;
 use crate::{LedgerLocation, Notes, RigError, leftovers, lock, state_folder};
 
 /// So many clients at once …
-const MOST_SESSIONS: usize = 64;
+const MAX_SESSIONS: usize = 64;
 /// … of which so many are one user's.
-const MOST_OF_USER: usize = 8;
+const MAX_OF_USER: usize = 8;
 /// How many connections a user may make at once …
 const CONNECTIONS: u64 = 40;
 /// … and how long it takes to one more, ns.
@@ -99,7 +99,7 @@ impl Doors<'_> {
         if bucket.take(now_ns).is_err() {
             return refused(ErrorClass::Aborted, "you connect too often; try again in a moment");
         }
-        if own >= MOST_OF_USER || all >= MOST_SESSIONS {
+        if own >= MAX_OF_USER || all >= MAX_SESSIONS {
             return refused(ErrorClass::Aborted, "too many connections; try again when one of them has ended");
         }
         match self.policy() {

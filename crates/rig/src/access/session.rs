@@ -17,11 +17,11 @@ use crate::served::restore_held;
 use crate::{LedgerLocation, Notes, RigError, leftovers, lock, state_folder};
 
 /// Nothing that a client has to say is longer, bytes.
-const LONGEST_FRAME: usize = 64 << 10;
+const MAX_FRAME: usize = 64 << 10;
 /// So many settings may be in force at once, one over the other.
-const MOST_SETTINGS: usize = 32;
+const MAX_SETTINGS: usize = 32;
 /// So many knobs may be in one of them.
-const MOST_KNOBS: usize = 200;
+const MAX_KNOBS: usize = 200;
 /// How many changes may be made at once …
 const CHANGES: u64 = 100;
 /// … and how long it takes to one more, ns.
@@ -34,7 +34,7 @@ const CHANGE_NS: u64 = 20_000_000;
 /// [`RigError`]: there is no client, or something could not be restored.
 pub fn serve_client(policy: &Path, notes: &mut dyn Notes, log: &mut dyn FnMut(&str)) -> Result<(), RigError> {
     let peer = Peer::at_stdin().map_err(super::AccessError::from)?;
-    let mut agent = Agent::at_socket(LONGEST_FRAME)?;
+    let mut agent = Agent::at_socket(MAX_FRAME)?;
     let granted = policy_of(policy).map(|policy| policy.granted(peer.uid, &peer.groups));
     let opened = granted.map_err(RigError::from).and_then(|granted| Ok((granted, open(agent.hello(), &peer, notes)?)));
     let (granted, (lock, mut opened)) = match opened {
@@ -63,7 +63,7 @@ pub fn serve_client(policy: &Path, notes: &mut dyn Notes, log: &mut dyn FnMut(&s
     });
     drop(opened);
     if let Some(lock) = lock {
-        remove_unused_folder(lock);
+        remove_unused_folder(lock, None);
     }
     // Only now: a client that waits for our end finds everything restored, and the machine free.
     drop(agent);
@@ -161,7 +161,7 @@ impl Session<'_> {
     fn set_unlogged(&mut self, machine: &mut dyn Machine, asked: &Asked, words: &str) -> Result<Value, Refusal> {
         let refused = |class, why: String| Refusal { class, why };
         self.wait_for_turn();
-        if self.settings.len() >= MOST_SETTINGS || asked.knobs.len() > MOST_KNOBS {
+        if self.settings.len() >= MAX_SETTINGS || asked.knobs.len() > MAX_KNOBS {
             return Err(refused(ErrorClass::Usage, "too much is set at once; restore some of it first".into()));
         }
         for knob in &asked.knobs {

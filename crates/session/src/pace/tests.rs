@@ -82,7 +82,7 @@ fn it_sets_the_frequencies_that_the_simulated_daemon_sets_under_the_same_load() 
         write(&mut own, &cpufreq(cpu, "scaling_governor"), "userspace");
     }
     write(&mut own, "/sys/kernel/powerband/cpuspeed", "1");
-    let mut pacing = Pacing::begin(&mut paced, &Options::default(), &Selection::default()).unwrap();
+    let mut pacing = Pacing::begin(&mut paced, &DaemonOptions::default(), &Selection::default()).unwrap();
     begin_load(&mut own);
     begin_load(&mut paced);
     let (mut kept, mut seen) = (Kept::default(), std::collections::BTreeSet::new());
@@ -110,7 +110,7 @@ fn however_long_it_paces_there_is_an_entry_for_each_governor_and_frequency() {
     let mut world = server();
     write(&mut world, &cpufreq(3, "scaling_governor"), "ondemand");
     let before: Vec<String> = (0..8).map(|cpu| read(&mut world, &cpufreq(cpu, "scaling_governor"))).collect();
-    let options = Options { interval_tenths: 1, ..Options::default() };
+    let options = DaemonOptions { interval_tenths: 1, ..DaemonOptions::default() };
     let mut pacing = Pacing::begin(&mut world, &options, &Selection::default()).unwrap();
     let held = open(&mut world);
     let speeds =
@@ -131,7 +131,7 @@ fn however_long_it_paces_there_is_an_entry_for_each_governor_and_frequency() {
 #[test]
 fn some_cpus_alone_are_paced_between_two_speeds() {
     let mut world = server();
-    let options = Options { min_khz: Some(2_300_000), max_khz: Some(2_700_000), ..Options::default() };
+    let options = DaemonOptions { min_khz: Some(2_300_000), max_khz: Some(2_700_000), ..DaemonOptions::default() };
     let narrow = Selection { cpus: Some("1-2".parse().unwrap()), ..Selection::default() };
     let mut pacing = Pacing::begin(&mut world, &options, &narrow).unwrap();
     let mut kept = Kept::default();
@@ -139,9 +139,9 @@ fn some_cpus_alone_are_paced_between_two_speeds() {
     let policies: Vec<&str> = kept.0.iter().map(|decided| decided.policy.as_str()).collect();
     assert_eq!(policies[..2], ["policy1", "policy2"]);
     assert_eq!(speeds(&mut world)[..4], ["3000000", "2333000", "2333000", "3000000"]);
-    let error = Pacing::begin(&mut world, &Options { max_khz: Some(1), ..options }, &narrow).err().unwrap();
+    let error = Pacing::begin(&mut world, &DaemonOptions { max_khz: Some(1), ..options }, &narrow).err().unwrap();
     assert!(error.to_string().contains("the lowest speed"), "{error}");
-    let none = Options { min_khz: None, max_khz: Some(1), ..options };
+    let none = DaemonOptions { min_khz: None, max_khz: Some(1), ..options };
     let error = Pacing::begin(&mut world, &none, &narrow).err().unwrap();
     assert!(error.to_string().starts_with("no frequency of policy1 lies between"), "{error}");
 }
@@ -149,7 +149,7 @@ fn some_cpus_alone_are_paced_between_two_speeds() {
 #[test]
 fn a_governor_that_somebody_else_sets_is_reported_and_not_fought() {
     let mut world = server();
-    let mut pacing = Pacing::begin(&mut world, &Options::default(), &Selection::default()).unwrap();
+    let mut pacing = Pacing::begin(&mut world, &DaemonOptions::default(), &Selection::default()).unwrap();
     let mut kept = Kept::default();
     pacing.run(&mut world, Some(SECOND), &mut kept).unwrap();
     write(&mut world, &cpufreq(5, "scaling_governor"), "powersave");

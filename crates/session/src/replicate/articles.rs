@@ -24,13 +24,13 @@ impl Article {
 
 macro_rules! article {
     ($name:literal) => {
-        Article { name: $name, text: include_str!(concat!("../../../../published/", $name, ".toml")) }
+        Article { name: $name, text: include_str!(concat!("../../published/", $name, ".toml")) }
     };
 }
 
 macro_rules! plan {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../../../plans/", $name, ".toml")))
+        ($name, include_str!(concat!("../../plans/", $name, ".toml")))
     };
 }
 

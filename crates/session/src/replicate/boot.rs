@@ -1,7 +1,7 @@
 //! Trying who sets the governor at boot, over the recording of a server that boots by init scripts.
 use powerband_host::CarriedRecording;
 use powerband_knob::Selection;
-use powerband_persist::{Standing, why};
+use powerband_persist::{BootStanding, why};
 use powerband_record::KnobRef;
 use powerband_report::replication::Tried;
 
@@ -9,7 +9,7 @@ use crate::SessionError;
 
 macro_rules! file {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../../../machines/recorded/server/", $name)))
+        ($name, include_str!(concat!("../../server/", $name)))
     };
 }
 
@@ -48,31 +48,31 @@ fn told(change: Option<(&str, &str)>) -> Result<Tried, SessionError> {
     let mut machine = folder.open("server").map_err(|error| failed(&error))?;
     let governor = KnobRef::parse("governor").map_err(|error| failed(&error))?;
     let found = why(&mut machine, &[], &governor, &Selection::default()).map_err(|error| failed(&error))?;
-    let sets = |who: &str, value: &str, standing: &dyn Fn(&Standing) -> bool| {
+    let sets = |who: &str, value: &str, standing: &dyn Fn(&BootStanding) -> bool| {
         let mut of = found.findings.iter().filter(|finding| finding.who == who);
         of.any(|finding| finding.values.iter().any(|set| set == value) && standing(&finding.standing))
     };
-    let so = sets("the kernel", "userspace", &|standing| matches!(standing, Standing::Overridden { .. }))
-        && sets("cpuspeed", "ondemand", &|standing| matches!(standing, Standing::Acts))
+    let so = sets("the kernel", "userspace", &|standing| matches!(standing, BootStanding::Overridden { .. }))
+        && sets("cpuspeed", "ondemand", &|standing| matches!(standing, BootStanding::Acts))
         && found.sentence.contains("loads acpi-cpufreq");
     Ok(Tried::so(so, found.sentence))
 }
 
 #[cfg(test)]
 mod tests {
-    use powerband_report::replication::Holds;
+    use powerband_report::replication::ClaimOutcome;
 
     use super::*;
 
     #[test]
     fn without_the_service_in_the_runlevel_the_chain_is_another() {
-        assert_eq!(chain().map(|tried| tried.holds).ok(), Some(Holds::Yes));
+        assert_eq!(chain().map(|tried| tried.holds).ok(), Some(ClaimOutcome::Yes));
         for change in [
             ("root/etc/inittab", "id:1:initdefault:\n"),
             ("root/etc/sysconfig/cpuspeed", "GOVERNOR=performance\n"),
             ("root/boot/config-2.6.18-398.el5", "CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y\n"),
         ] {
-            assert_eq!(told(Some(change)).map(|tried| tried.holds).ok(), Some(Holds::No), "{change:?}");
+            assert_eq!(told(Some(change)).map(|tried| tried.holds).ok(), Some(ClaimOutcome::No), "{change:?}");
         }
     }
 }

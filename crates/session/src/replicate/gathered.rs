@@ -1,7 +1,7 @@
 //! Trying where a light load goes while a scheduler gathers work and while it spreads it.
 use powerband_machine::{Job, Wake, World as _};
-use powerband_record::Work;
-use powerband_report::replication::{Holds, Tried};
+use powerband_record::{InOrder, Work};
+use powerband_report::replication::{ClaimOutcome, Tried};
 
 use super::booted::{Booted, CPUS};
 use crate::SessionError;
@@ -102,9 +102,9 @@ pub(super) fn work_by_cpu(name: &str) -> Result<Tried, SessionError> {
     let of_the_time = (halves(&off, 1.0), halves(&on, 1.0));
     let of_the_work = (halves(&off, scale(&off)), halves(&on, scale(&on)));
     let holds = match (as_published(of_the_time), as_published(of_the_work)) {
-        (true, _) => Holds::Yes,
-        (false, true) => Holds::Deviates,
-        (false, false) => Holds::No,
+        (true, _) => ClaimOutcome::Yes,
+        (false, true) => ClaimOutcome::Deviates,
+        (false, false) => ClaimOutcome::No,
     };
     let ((off_high, off_low), (on_high, on_low)) = of_the_work;
     let percent = |share: f64| format!("{:.1}", share * 100.0);
@@ -141,7 +141,7 @@ pub(super) fn work_by_core(name: &str) -> Result<Tried, SessionError> {
         }
         let all: f64 = cores.iter().map(|(_, share)| share).sum();
         let mut parts: Vec<f64> = cores.iter().map(|(_, share)| share / all).collect();
-        parts.sort_by(|a, b| b.total_cmp(a));
+        parts.order_by(|a, b| b.total_cmp(a));
         seen.push(parts.iter().map(|part| format!("{:.0}", part * 100.0)).collect::<Vec<_>>().join(" "));
         // As many cores as even shares would need to give the same sum of squares.
         used.push(1.0 / parts.iter().map(|part| part * part).sum::<f64>());

@@ -2,13 +2,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use powerband_report::replication::{Evidence, Holds, Replication};
+use powerband_report::replication::{ClaimOutcome, Evidence, Replication};
 
 use super::{Stop, articles, observed};
 use crate::Options;
 
 /// What becomes of a claim on the server's ladder, five blocks of it, with one line of its plan changed.
-fn on_ladder(claim: &str, from: &str, to: &str) -> Holds {
+fn on_ladder(claim: &str, from: &str, to: &str) -> ClaimOutcome {
     const PLAN: &str = "governors-ladder";
     let text = articles::plan(PLAN).unwrap();
     assert!(text.contains(from), "{from}");
@@ -25,5 +25,5 @@ fn on_ladder(claim: &str, from: &str, to: &str) -> Holds {
 fn a_ladder_calibrated_at_the_reference_does_not_show_cpuspeed_first() {
     // That it holds with the plan as it is, the command's tests see.
     let claim = "ladder-default-best-userspace";
-    assert_ne!(on_ladder(claim, "calibrate = \"each\"", "calibrate = \"reference\""), Holds::Yes);
+    assert_ne!(on_ladder(claim, "calibrate = \"each\"", "calibrate = \"reference\""), ClaimOutcome::Yes);
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use powerband_machine::Errno;
 
 use super::Cpufreq;
-use super::config::{Governor, Rules};
+use super::config::{Governor, KernelRules};
 use super::files::{Node, PolicyFile, StatsFile};
 use super::governor::Governed;
 use super::hardware::{Hardware, Mode};
@@ -87,7 +87,7 @@ impl Cpufreq {
             PolicyFile::CpuinfoMaxFreq => line(policy.hi),
             PolicyFile::CpuinfoTransitionLatency => line(policy.config.transition_latency_ns),
             PolicyFile::CpuinfoCurFreq => match (policy.clock.cur_khz, self.config.rules) {
-                (0, Rules::V2_6_18) => "<unknown>".to_owned(),
+                (0, KernelRules::V2_6_18) => "<unknown>".to_owned(),
                 (0, _) => line("<unknown>"),
                 (khz, _) => line(khz),
             },

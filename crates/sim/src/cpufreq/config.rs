@@ -5,7 +5,7 @@ const TICK_WORK_NS: u64 = 20_000;
 
 /// Which kernel's behaviour is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rules {
+pub enum KernelRules {
     /// Linux 2.6.18 (the base of RHEL 5): timers in jiffies, folders under `cpuN/cpufreq`.
     V2_6_18,
     /// Linux 2.6.32: load weighted by frequency, deferrable timers.
@@ -35,7 +35,7 @@ pub enum Governor {
 
 /// What stands behind `cpufreq/boost`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Boost {
+pub enum BoostSupport {
     /// No such file.
     #[default]
     Absent,
@@ -47,10 +47,10 @@ pub enum Boost {
     Range(bool),
 }
 
-impl Boost {
+impl BoostSupport {
     /// Whether it is on at boot.
     pub(crate) fn is_on(self) -> bool {
-        matches!(self, Boost::Hardware(true) | Boost::Table(true) | Boost::Range(true))
+        matches!(self, BoostSupport::Hardware(true) | BoostSupport::Table(true) | BoostSupport::Range(true))
     }
 }
 
@@ -84,7 +84,7 @@ pub struct PolicyConfig {
     pub transition_latency_ns: u32,
     /// The time between two changes that the driver asks governors for, µs; `None` where it leaves that to the latency (6.1).
     pub transition_delay_us: Option<u32>,
-    /// How long the domain stands still at each change, ns; handed to the engine in [`super::Change`].
+    /// How long the domain stands still at each change, ns; handed to the engine in [`super::Transition`].
     pub stall_ns: u32,
     /// What `scaling_driver` shows, at most 15 characters.
     pub driver: String,
@@ -207,9 +207,9 @@ impl PstateConfig {
 
 /// Everything that is fixed at boot.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct BootConfig {
     /// Which kernel.
-    pub rules: Rules,
+    pub rules: KernelRules,
     /// Ticks a second.
     pub hz: u32,
     /// The frequency domains, in order of their first CPU.
@@ -227,7 +227,7 @@ pub struct Config {
     /// Default of ondemand's `io_is_busy`.
     pub io_is_busy: bool,
     /// What stands behind `cpufreq/boost`.
-    pub boost: Boost,
+    pub boost: BoostSupport,
     /// Each policy has a `boost` of its own, too (Linux 6.7 and later).
     pub policy_boost: bool,
     /// The maker's own driver, instead of what the policies name.
@@ -267,27 +267,27 @@ pub struct Deaf {
     pub conservative_down: Option<u32>,
 }
 
-impl Config {
+impl BootConfig {
     /// Linux of the given rules at 250 Hz with dynamic ticks, everything built in, performance at boot.
     #[must_use]
-    pub fn new(rules: Rules, policies: Vec<PolicyConfig>) -> Self {
+    pub fn new(rules: KernelRules, policies: Vec<PolicyConfig>) -> Self {
         use Governor::{Conservative, Ondemand, Performance, Powersave, Schedutil, Userspace};
         let mut available_governors = vec![Conservative, Ondemand, Userspace, Powersave, Performance];
-        if rules == Rules::V6_1 {
+        if rules == KernelRules::V6_1 {
             available_governors.push(Schedutil);
         }
         let possible_cpus = policies.iter().flat_map(|p| &p.cpus).max().map_or(0, |&cpu| cpu + 1);
-        Config {
+        BootConfig {
             rules,
             hz: 250,
             policies,
             possible_cpus,
             per_policy_governors: false,
-            nohz: rules != Rules::V2_6_18,
+            nohz: rules != KernelRules::V2_6_18,
             default_governor: Performance,
             available_governors,
             io_is_busy: false,
-            boost: Boost::Absent,
+            boost: BoostSupport::Absent,
             policy_boost: false,
             pstate: None,
             tick_delay_ns: 0,
@@ -318,9 +318,9 @@ impl Config {
     /// Whether tunables are found below each policy rather than in `cpufreq/<governor>`.
     pub(crate) fn own_folders(&self) -> bool {
         match self.rules {
-            Rules::V2_6_18 => true,
-            Rules::V2_6_32 => false,
-            Rules::V6_1 => self.per_policy_governors,
+            KernelRules::V2_6_18 => true,
+            KernelRules::V2_6_32 => false,
+            KernelRules::V6_1 => self.per_policy_governors,
         }
     }
 }

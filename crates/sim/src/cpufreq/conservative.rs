@@ -3,7 +3,7 @@ use super::context::Context;
 use super::load;
 use super::policy::Policy;
 use super::state::{Dbs, State};
-use super::table::Relation::{AtLeast, AtMost};
+use super::table::TableRelation::{AtLeast, AtMost};
 use super::tunables::Tunables;
 
 fn step_khz(policy: &Policy, set: &Tunables) -> u32 {

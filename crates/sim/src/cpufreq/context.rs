@@ -1,14 +1,14 @@
 //! The instant at which something is done to a policy, with all that it may touch.
-use super::config::Config;
+use super::config::BootConfig;
 use super::cpu::Cpu;
-use super::times::{Change, CpuTimes};
+use super::times::{CpuTimes, FrequencyChange};
 
 /// The instant at which something is done, and what may be touched meanwhile.
 pub(crate) struct Context<'a> {
     pub(crate) now_ns: u64,
-    pub(crate) config: &'a Config,
+    pub(crate) config: &'a BootConfig,
     pub(crate) cpus: &'a mut [Cpu],
-    pub(crate) changes: &'a mut Vec<Change>,
+    pub(crate) changes: &'a mut Vec<FrequencyChange>,
     pub(crate) times: &'a dyn CpuTimes,
 }
 

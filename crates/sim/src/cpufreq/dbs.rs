@@ -1,5 +1,5 @@
 //! The sampling machinery below ondemand and conservative: when a look is taken, and what it leads to.
-use super::config::{Config, Governor, Rules};
+use super::config::{BootConfig, Governor, KernelRules};
 use super::context::Context;
 use super::load;
 use super::policy::Policy;
@@ -8,7 +8,7 @@ use super::tunables::Tunables;
 use super::{conservative, ondemand};
 
 /// Ticks to the next common multiple of `period`, so that all CPUs look on the same tick.
-fn aligned(period: u64, now_ns: u64, config: &Config) -> u64 {
+fn aligned(period: u64, now_ns: u64, config: &BootConfig) -> u64 {
     period - load::ticks(now_ns, config) % period
 }
 
@@ -21,8 +21,12 @@ impl Dbs {
         }
         let period = load::ticks_of_us(set.rate_us, cx.config);
         let due_ns = match cx.config.rules {
-            Rules::V2_6_32 => Some(load::after_ticks(aligned(period, cx.now_ns, cx.config), cx.now_ns, cx.config)),
-            Rules::V2_6_18 if governor == Governor::Ondemand => Some(load::after_ticks(period, cx.now_ns, cx.config)),
+            KernelRules::V2_6_32 => {
+                Some(load::after_ticks(aligned(period, cx.now_ns, cx.config), cx.now_ns, cx.config))
+            }
+            KernelRules::V2_6_18 if governor == Governor::Ondemand => {
+                Some(load::after_ticks(period, cx.now_ns, cx.config))
+            }
             _ => None,
         };
         Dbs {
@@ -46,7 +50,7 @@ pub(crate) fn work(policy: &mut Policy, set: &Tunables, cx: &mut Context<'_>) {
     let rules = cx.config.rules;
     dbs.due_ns = None;
     let first = policy.online.first().copied().unwrap_or(0);
-    if rules == Rules::V2_6_32 && cx.config.nohz && !dbs.woken && !cx.times.running(first) {
+    if rules == KernelRules::V2_6_32 && cx.config.nohz && !dbs.woken && !cx.times.running(first) {
         dbs.deferred = true;
         policy.state = State::Dbs(dbs);
         return;
@@ -55,7 +59,7 @@ pub(crate) fn work(policy: &mut Policy, set: &Tunables, cx: &mut Context<'_>) {
     let period = load::ticks_of_us(set.rate_us, cx.config);
     let ondemand = dbs.governor == Governor::Ondemand;
     let ticks = match rules {
-        Rules::V6_1 => {
+        KernelRules::V6_1 => {
             // Nothing else ran there, but the worker did: its CPU was not idle between callback and look.
             let (cpu, idle_ns) = dbs.queued_on;
             let worked_on = &mut cx.cpus[cpu as usize];
@@ -70,7 +74,7 @@ pub(crate) fn work(policy: &mut Policy, set: &Tunables, cx: &mut Context<'_>) {
             dbs.delay_ns = u64::from(delay_us) * 1000;
             None
         }
-        Rules::V2_6_32 => {
+        KernelRules::V2_6_32 => {
             let high_ticks = if ondemand {
                 ondemand::sample_weighted(policy, &mut dbs, set, cx)
             } else {
@@ -79,7 +83,7 @@ pub(crate) fn work(policy: &mut Policy, set: &Tunables, cx: &mut Context<'_>) {
             };
             Some(high_ticks.unwrap_or_else(|| aligned(period, cx.now_ns, cx.config)))
         }
-        Rules::V2_6_18 => {
+        KernelRules::V2_6_18 => {
             ondemand::sample_by_ticks(policy, set, cx);
             Some(period)
         }

@@ -1,12 +1,12 @@
 //! The tree below `/sys/devices/system/cpu`: which names exist, with which modes.
 use powerband_machine::Errno;
 
-use super::config::{Boost, Config, Governor, Rules};
+use super::config::{BoostSupport, BootConfig, Governor, KernelRules};
 use super::governor::Shared;
 use super::hardware::Hardware;
 use super::policy::Policy;
 use super::pstate::{Pstate, PstateFile};
-use super::times::Entry;
+use super::times::TreeEntry;
 use super::tunable::Tunable;
 
 /// A file of a policy.
@@ -104,7 +104,7 @@ pub(crate) enum Node {
 
 /// The tree at an instant.
 pub(crate) struct Tree<'a> {
-    pub(crate) config: &'a Config,
+    pub(crate) config: &'a BootConfig,
     pub(crate) policies: &'a [Policy],
     pub(crate) shared: &'a Shared,
     pub(crate) pstate: Option<&'a Pstate>,
@@ -126,7 +126,7 @@ impl Tree<'_> {
     pub(crate) fn find(&self, path: &str) -> Result<(Node, u16), Errno> {
         let mut parts = path.split('/').filter(|part| !part.is_empty());
         let mut node = match parts.next() {
-            Some("cpufreq") if self.config.rules != Rules::V2_6_18 => (Node::Root, 0o755),
+            Some("cpufreq") if self.config.rules != KernelRules::V2_6_18 => (Node::Root, 0o755),
             Some(name) if self.pstate.is_some_and(|pstate| pstate.folder() == name) => (Node::Pstate, 0o755),
             Some(cpu) => {
                 let policy = number_after(cpu, "cpu").and_then(self.policy_of);
@@ -150,10 +150,10 @@ impl Tree<'_> {
     ///
     /// # Errors
     /// As [`Tree::find`], ENOTDIR for a file.
-    pub(crate) fn list(&self, dir: &str) -> Result<Vec<Entry>, Errno> {
+    pub(crate) fn list(&self, dir: &str) -> Result<Vec<TreeEntry>, Errno> {
         let inside = self.inside(self.find(dir)?.0).ok_or(Errno::ENOTDIR)?;
-        let entry = |(name, node, mode): (String, Node, u16)| Entry { name, mode, is_dir: is_dir(node) };
-        let mut entries: Vec<Entry> = inside.into_iter().map(entry).collect();
+        let entry = |(name, node, mode): (String, Node, u16)| TreeEntry { name, mode, is_dir: is_dir(node) };
+        let mut entries: Vec<TreeEntry> = inside.into_iter().map(entry).collect();
         entries.sort();
         Ok(entries)
     }
@@ -163,14 +163,14 @@ impl Tree<'_> {
         let mut found = Vec::new();
         match node {
             Node::Root => {
-                if self.config.rules == Rules::V6_1 {
+                if self.config.rules == KernelRules::V6_1 {
                     found.extend(
                         self.policies
                             .iter()
                             .enumerate()
                             .map(|(i, p)| (format!("policy{}", p.members[0]), Node::Policy(i), 0o755)),
                     );
-                    if self.config.boost != Boost::Absent {
+                    if self.config.boost != BoostSupport::Absent {
                         found.push(("boost".to_owned(), Node::Boost, 0o644));
                     }
                 }
@@ -184,7 +184,7 @@ impl Tree<'_> {
             Node::Stats(i) => {
                 let kept = STATS_FILES
                     .iter()
-                    .filter(|(file, ..)| *file != StatsFile::Reset || self.config.rules == Rules::V6_1);
+                    .filter(|(file, ..)| *file != StatsFile::Reset || self.config.rules == KernelRules::V6_1);
                 found.extend(kept.map(|&(file, name, mode)| (name.to_owned(), Node::StatsFile(i, file), mode)));
             }
             Node::Governor(governor, policy) => {
@@ -216,12 +216,16 @@ impl Tree<'_> {
         let policy = &self.policies[index];
         let amd = self.pstate.is_some_and(|pstate| pstate.levels().is_some());
         let there = |file| match file {
-            PolicyFile::BiosLimit => self.config.rules != Rules::V2_6_18 && policy.config.bios_limit_khz.is_some(),
+            PolicyFile::BiosLimit => {
+                self.config.rules != KernelRules::V2_6_18 && policy.config.bios_limit_khz.is_some()
+            }
             PolicyFile::CpuinfoCurFreq => policy.config.reads_hardware,
-            PolicyFile::CpuinfoTransitionLatency | PolicyFile::RelatedCpus => self.config.rules != Rules::V2_6_18,
+            PolicyFile::CpuinfoTransitionLatency | PolicyFile::RelatedCpus => self.config.rules != KernelRules::V2_6_18,
             // This driver alone tells which CPUs the hardware switches together.
-            PolicyFile::FreqdomainCpus => self.config.rules == Rules::V6_1 && policy.config.driver == "acpi-cpufreq",
-            PolicyFile::Boost => self.config.policy_boost && self.config.boost != Boost::Absent,
+            PolicyFile::FreqdomainCpus => {
+                self.config.rules == KernelRules::V6_1 && policy.config.driver == "acpi-cpufreq"
+            }
+            PolicyFile::Boost => self.config.policy_boost && self.config.boost != BoostSupport::Absent,
             PolicyFile::AmdHighestPerf
             | PolicyFile::AmdHwPrefcore
             | PolicyFile::AmdLowestNonlinearFreq
@@ -234,7 +238,7 @@ impl Tree<'_> {
             PolicyFile::ScalingAvailableFrequencies => policy.hardware.is_none(),
             PolicyFile::ScalingBoostFrequencies => policy.table.steps().iter().any(|s| s.boost),
             PolicyFile::ScalingSetspeed => {
-                self.config.rules != Rules::V2_6_18 || policy.governor == Some(Governor::Userspace)
+                self.config.rules != KernelRules::V2_6_18 || policy.governor == Some(Governor::Userspace)
             }
             _ => true,
         };

@@ -1,13 +1,13 @@
 //! Starting and switching governors: tunables come and go with their users, a refusal brings the old governor back.
 use powerband_machine::Errno;
 
-use super::config::{Config, Governor, Rules};
+use super::config::{BootConfig, Governor, KernelRules};
 use super::context::Context;
 use super::hardware::Hardware;
 use super::interactive;
 use super::policy::Policy;
 use super::state::{Dbs, Interactive, Schedutil, State};
-use super::table::Relation;
+use super::table::TableRelation;
 use super::tunable::Tunable;
 use super::tunables::Tunables;
 
@@ -52,15 +52,16 @@ impl Governor {
     }
 
     /// The governor that really starts when this one is asked for.
-    fn admitted(self, policy: &Policy, config: &Config) -> Result<Self, Errno> {
+    fn admitted(self, policy: &Policy, config: &BootConfig) -> Result<Self, Errno> {
         let refused = match config.rules {
-            Rules::V6_1 => policy.config.no_dynamic_switching,
+            KernelRules::V6_1 => policy.config.no_dynamic_switching,
             _ => policy.config.transition_latency_ns > SLOW_NS,
         };
         if !refused || !self.is_dynamic() {
             return Ok(self);
         }
-        let substitute = config.rules != Rules::V2_6_18 && config.available_governors.contains(&Governor::Performance);
+        let substitute =
+            config.rules != KernelRules::V2_6_18 && config.available_governors.contains(&Governor::Performance);
         if substitute { Ok(Governor::Performance) } else { Err(Errno::EINVAL) }
     }
 }
@@ -90,9 +91,9 @@ impl Policy {
     /// The clock follows limits it lies outside of.
     fn apply_limits(&mut self, cx: &mut Context<'_>) {
         if self.max < self.clock.cur_khz {
-            self.aim(self.max, Relation::AtMost, true, cx);
+            self.aim(self.max, TableRelation::AtMost, true, cx);
         } else if self.min > self.clock.cur_khz {
-            self.aim(self.min, Relation::AtLeast, true, cx);
+            self.aim(self.min, TableRelation::AtLeast, true, cx);
         }
     }
 
@@ -100,13 +101,13 @@ impl Policy {
     pub(crate) fn governor_limits(&mut self, cx: &mut Context<'_>) {
         match (self.governor, self.state) {
             (_, State::Hardware) => self.hardware_limits(cx),
-            (Some(Governor::Performance), _) => self.aim(self.max, Relation::AtMost, false, cx),
-            (Some(Governor::Powersave), _) => self.aim(self.min, Relation::AtLeast, false, cx),
+            (Some(Governor::Performance), _) => self.aim(self.max, TableRelation::AtMost, false, cx),
+            (Some(Governor::Powersave), _) => self.aim(self.min, TableRelation::AtLeast, false, cx),
             (_, State::Userspace { asked_khz }) => {
                 if self.max < asked_khz {
-                    self.aim(self.max, Relation::AtMost, false, cx);
+                    self.aim(self.max, TableRelation::AtMost, false, cx);
                 } else {
-                    self.aim(self.min.max(asked_khz), Relation::AtLeast, false, cx);
+                    self.aim(self.min.max(asked_khz), TableRelation::AtLeast, false, cx);
                 }
             }
             (_, State::Dbs(_)) => {
@@ -167,11 +168,11 @@ impl Governed<'_> {
     }
 
     /// Stops its governor; tunables go with their last user (the old kernels keep them for the next).
-    pub(crate) fn stop(&mut self, config: &Config) {
+    pub(crate) fn stop(&mut self, config: &BootConfig) {
         let Some(governor) = self.policy().governor else { return };
         self.policy().stop();
         self.policy().tunables = None;
-        if config.rules == Rules::V6_1 && users(self.policies, governor) == 0 {
+        if config.rules == KernelRules::V6_1 && users(self.policies, governor) == 0 {
             self.shared.sets[governor as usize] = None;
         }
     }
@@ -185,7 +186,7 @@ impl Governed<'_> {
         let policy = &mut self.policies[self.index];
         let set = if Tunable::of(governor, cx.config.rules).is_empty() {
             fresh()
-        } else if cx.config.rules == Rules::V6_1 && cx.config.per_policy_governors {
+        } else if cx.config.rules == KernelRules::V6_1 && cx.config.per_policy_governors {
             *policy.tunables.insert(fresh())
         } else {
             let set = self.shared.sets[governor as usize].get_or_insert_with(fresh);
@@ -205,7 +206,7 @@ impl Governed<'_> {
     /// newer ones work them out again from what is asked.
     pub(crate) fn switch(&mut self, governor: Governor, cx: &mut Context<'_>) -> Result<(), Errno> {
         let policy = self.policy();
-        if cx.config.rules == Rules::V6_1 {
+        if cx.config.rules == KernelRules::V6_1 {
             policy.refresh_limits(cx.config.rules);
         }
         if policy.governor == Some(governor) {

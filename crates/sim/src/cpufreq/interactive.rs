@@ -2,7 +2,7 @@
 //! load stays below a target.
 //!
 //! From Android's kernels of 3.4 to 4.9; never in mainline Linux. Each CPU has a timer that waits for the CPU to be awake, and
-//! beside it one that does not, only so long as the CPU's target lies above the lowest clock.
+//! next to it one that does not, only so long as the CPU's target lies above the lowest clock.
 pub(super) mod set;
 
 use super::context::Context;
@@ -10,15 +10,15 @@ use super::cpu::Look;
 use super::load;
 use super::policy::Policy;
 use super::state::{Interactive, State};
-use super::table::Relation::{AtLeast, AtMost};
-use super::table::Table;
+use super::table::FrequencyTable;
+use super::table::TableRelation::{AtLeast, AtMost};
 use super::times::Util;
 use set::Set;
 
-/// What a CPU's next clock depends on beside its own past.
+/// What a CPU's next clock depends on next to its own past.
 struct Scene<'a> {
     set: &'a Set,
-    table: &'a Table,
+    table: &'a FrequencyTable,
     limits: (u32, u32),
     now_ns: u64,
     boosted: bool,
@@ -76,7 +76,7 @@ impl Interactive {
     }
 }
 
-/// A boost began, for so long or until it is taken back: no CPU stays below hispeed_freq.
+/// A boost began, for so long or until it is undone: no CPU stays below hispeed_freq.
 pub(crate) fn boost(policy: &mut Policy, for_us: u32, set: &Set, cx: &mut Context<'_>) {
     let State::Interactive(own) = &mut policy.state else { return };
     own.pulse_until_ns = own.pulse_until_ns.max(cx.now_ns + u64::from(for_us) * 1_000);

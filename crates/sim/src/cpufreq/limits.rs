@@ -1,9 +1,9 @@
 //! Limits of a policy: what was asked, what results, and what old kernels refuse.
 use powerband_machine::Errno;
 
-use super::config::Rules;
+use super::config::KernelRules;
 use super::number;
-use super::table::{Relation, Table};
+use super::table::{FrequencyTable, TableRelation};
 
 /// The value of "no maximum asked".
 const NO_MAX: u32 = i32::MAX as u32;
@@ -32,7 +32,7 @@ pub(crate) struct Requests {
 pub(crate) struct Range<'a> {
     pub(crate) lo: u32,
     pub(crate) hi: u32,
-    pub(crate) table: &'a Table,
+    pub(crate) table: &'a FrequencyTable,
 }
 
 fn within(limits: (u32, u32), lo: u32, hi: u32) -> (u32, u32) {
@@ -61,21 +61,21 @@ impl Range<'_> {
 }
 
 impl Requests {
-    pub(crate) fn new(rules: Rules, bounds: (u32, u32), firmware_max: Option<u32>) -> Self {
-        let (user_min, user_max) = if rules == Rules::V6_1 { (0, NO_MAX) } else { bounds };
+    pub(crate) fn new(rules: KernelRules, bounds: (u32, u32), firmware_max: Option<u32>) -> Self {
+        let (user_min, user_max) = if rules == KernelRules::V6_1 { (0, NO_MAX) } else { bounds };
         Requests { user_min, user_max, firmware_max, driver: None }
     }
 
     /// The limits in effect.
-    pub(crate) fn resolve(&self, rules: Rules, range: &Range<'_>) -> (u32, u32) {
-        if rules != Rules::V6_1 {
+    pub(crate) fn resolve(&self, rules: KernelRules, range: &Range<'_>) -> (u32, u32) {
+        if rules != KernelRules::V6_1 {
             return range.verify_with_firmware((self.user_min, self.user_max), self.firmware_max);
         }
         let (driver_min, driver_max) = self.driver.unwrap_or((0, NO_MAX));
         let asked_max = self.user_max.min(self.firmware_max.unwrap_or(NO_MAX)).min(driver_max);
         let limits = range.verify((self.user_min.max(driver_min), asked_max));
-        let max = range.table.resolve(limits.1, limits, Relation::AtMost, false).unwrap_or(limits.1);
-        let min = range.table.resolve(limits.0, (limits.0, max), Relation::AtLeast, false).unwrap_or(limits.0);
+        let max = range.table.resolve(limits.1, limits, TableRelation::AtMost, false).unwrap_or(limits.1);
+        let min = range.table.resolve(limits.0, (limits.0, max), TableRelation::AtLeast, false).unwrap_or(limits.0);
         (min.min(max), max)
     }
 
@@ -98,7 +98,7 @@ impl Requests {
     /// The same write by the old rules, which compare it with the limits in effect; gives the new limits.
     pub(crate) fn ask_old(
         &mut self,
-        rules: Rules,
+        rules: KernelRules,
         side: Side,
         text: &str,
         old: (u32, u32),
@@ -107,7 +107,7 @@ impl Requests {
         let value = number::unsigned(text)?;
         let (min, max) = if side == Side::Min { (value, old.1) } else { (old.0, value) };
         let refused = match rules {
-            Rules::V2_6_18 => min > old.0 && min > max,
+            KernelRules::V2_6_18 => min > old.0 && min > max,
             _ => min > old.1 || max < old.0,
         };
         if refused {

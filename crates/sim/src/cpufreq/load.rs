@@ -1,5 +1,5 @@
 //! How busy CPUs were since the last look: the estimate ondemand and conservative share.
-use super::config::{Config, Rules};
+use super::config::{BootConfig, KernelRules};
 use super::context::Context;
 use super::cpu::LoadSnapshot;
 use super::tunables::Tunables;
@@ -14,23 +14,23 @@ pub(crate) struct Load {
 }
 
 /// Ticks since boot.
-pub(crate) fn ticks(ns: u64, config: &Config) -> u64 {
+pub(crate) fn ticks(ns: u64, config: &BootConfig) -> u64 {
     ns / config.tick_ns()
 }
 
 /// The tick `n` after the last one, ns.
-pub(crate) fn after_ticks(n: u64, now_ns: u64, config: &Config) -> u64 {
+pub(crate) fn after_ticks(n: u64, now_ns: u64, config: &BootConfig) -> u64 {
     (ticks(now_ns, config) + n) * config.tick_ns()
 }
 
 /// A time in ticks, rounded up.
-pub(crate) fn ticks_of_us(us: u32, config: &Config) -> u64 {
+pub(crate) fn ticks_of_us(us: u32, config: &BootConfig) -> u64 {
     (u64::from(us) * u64::from(config.hz)).div_ceil(1_000_000).max(1)
 }
 
 /// Whether idle time is known to the microsecond.
-fn fine(config: &Config) -> bool {
-    config.nohz && config.rules != Rules::V2_6_18
+fn fine(config: &BootConfig) -> bool {
+    config.nohz && config.rules != KernelRules::V2_6_18
 }
 
 /// Idle sum and wall time of a CPU in the unit of [`LoadSnapshot`].
@@ -42,7 +42,7 @@ fn sums(cpu: u32, io_is_busy: bool, cx: &Context<'_>) -> (u64, u64) {
         return (idle / 1000 + waiting, cx.now_ns / 1000);
     }
     let (idle, wall) = (ticks(idle, cx.config) + ticks(iowait, cx.config), ticks(cx.now_ns, cx.config));
-    if cx.config.rules == Rules::V2_6_18 {
+    if cx.config.rules == KernelRules::V2_6_18 {
         return (idle, wall);
     }
     let us = |ticks: u64| ticks * 1_000_000 / u64::from(cx.config.hz);
@@ -50,12 +50,12 @@ fn sums(cpu: u32, io_is_busy: bool, cx: &Context<'_>) -> (u64, u64) {
 }
 
 /// Time of nice tasks between two sums (ns), in the unit of [`LoadSnapshot`].
-fn nice_between(before_ns: u64, now_ns: u64, config: &Config) -> u64 {
+fn nice_between(before_ns: u64, now_ns: u64, config: &BootConfig) -> u64 {
     let in_ticks = || ticks(now_ns, config) - ticks(before_ns.min(now_ns), config);
     match config.rules {
-        Rules::V6_1 => now_ns.saturating_sub(before_ns) / 1000,
-        Rules::V2_6_32 => in_ticks() * 1_000_000 / u64::from(config.hz),
-        Rules::V2_6_18 => in_ticks(),
+        KernelRules::V6_1 => now_ns.saturating_sub(before_ns) / 1000,
+        KernelRules::V2_6_32 => in_ticks() * 1_000_000 / u64::from(config.hz),
+        KernelRules::V2_6_18 => in_ticks(),
     }
 }
 

@@ -3,7 +3,7 @@ use super::context::Context;
 use super::load;
 use super::policy::Policy;
 use super::state::{Dbs, Split};
-use super::table::Relation::{AtLeast, AtMost, Closest};
+use super::table::TableRelation::{AtLeast, AtMost, Closest};
 use super::tunables::Tunables;
 
 impl Split {

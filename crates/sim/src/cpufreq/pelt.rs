@@ -8,7 +8,7 @@ mod queue;
 mod task;
 
 pub use queue::Queue;
-pub use task::Task;
+pub use task::SchedTask;
 
 /// The value a signal's sum tends to, in units.
 const SUM_MAX: u64 = 47_742;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use powerband_machine::Errno;
 
 use super::clock::Clock;
-use super::config::{Boost, Config, Governor, PolicyConfig, Rules};
+use super::config::{BoostSupport, BootConfig, Governor, KernelRules, PolicyConfig};
 use super::context::Context;
 use super::hardware::Hardware;
 use super::limits::{Range, Requests, Side};
 use super::state::State;
 use super::stats::Stats;
-use super::table::{Relation, Table};
-use super::times::Change;
+use super::table::{FrequencyTable, TableRelation};
+use super::times::FrequencyChange;
 use super::tunables::Tunables;
 
 /// A policy.
@@ -21,7 +21,7 @@ pub(crate) struct Policy {
     pub(crate) config: PolicyConfig,
     pub(crate) members: Arc<[u32]>,
     pub(crate) online: Vec<u32>,
-    pub(crate) table: Table,
+    pub(crate) table: FrequencyTable,
     pub(crate) lo: u32,
     pub(crate) hi: u32,
     pub(crate) min: u32,
@@ -42,15 +42,15 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    pub(crate) fn new(index: u32, config: &Config, now_ns: u64) -> Result<Self, Errno> {
+    pub(crate) fn new(index: u32, config: &BootConfig, now_ns: u64) -> Result<Self, Errno> {
         let own = config.policies.get(index as usize).cloned().ok_or(Errno::EINVAL)?;
-        let table = Table::new(own.table.clone(), config.rules)?;
-        let boost = config.boost == Boost::Table(true);
+        let table = FrequencyTable::new(own.table.clone(), config.rules)?;
+        let boost = config.boost == BoostSupport::Table(true);
         let (lo, hi) = table.bounds(boost).unwrap_or(own.range_khz);
         let mut khz = own.initial_khz;
         if !table.is_empty() && table.index(khz).is_none() {
             let target = khz.saturating_sub(1);
-            khz = table.resolve(target, (lo, hi), Relation::AtLeast, false).ok_or(Errno::EINVAL)?;
+            khz = table.resolve(target, (lo, hi), TableRelation::AtLeast, false).ok_or(Errno::EINVAL)?;
         }
         if own.cpus.is_empty() || lo > hi || hi == 0 {
             return Err(Errno::EINVAL);
@@ -105,7 +105,7 @@ impl Policy {
     pub(crate) fn target(
         &mut self,
         khz: u32,
-        relation: Relation,
+        relation: TableRelation,
         efficient: bool,
         cx: &mut Context<'_>,
     ) -> Result<(), Errno> {
@@ -116,14 +116,14 @@ impl Policy {
     }
 
     /// As [`Policy::target`], for callers that drop the driver's answer as the kernel's governors do.
-    pub(crate) fn aim(&mut self, khz: u32, relation: Relation, efficient: bool, cx: &mut Context<'_>) {
+    pub(crate) fn aim(&mut self, khz: u32, relation: TableRelation, efficient: bool, cx: &mut Context<'_>) {
         let _ = self.target(khz, relation, efficient, cx);
     }
 
     /// Changes the clock to what a governor asks for, an entry of the table or a clock that the hardware has.
     pub(crate) fn switch(&mut self, to: u32, fast: bool, cx: &mut Context<'_>) -> Result<(), Errno> {
         let to = self.guided(to);
-        self.change(self.grained(to, Relation::AtLeast), fast, cx)
+        self.change(self.grained(to, TableRelation::AtLeast), fast, cx)
     }
 
     /// Changes the clock. A refusal by the driver counts as there and back.
@@ -158,7 +158,7 @@ impl Policy {
                 self.members.iter().for_each(|&cpu| cx.count_work(cpu, from_khz));
             }
             let stall_ns = self.config.stall_ns;
-            cx.changes.push(Change { policy: self.index, from_khz, to_khz, at_ns, stall_ns });
+            cx.changes.push(FrequencyChange { policy: self.index, from_khz, to_khz, at_ns, stall_ns });
         }
     }
 
@@ -167,13 +167,13 @@ impl Policy {
     }
 
     /// Recomputes the limits from what is asked.
-    pub(crate) fn refresh_limits(&mut self, rules: Rules) {
+    pub(crate) fn refresh_limits(&mut self, rules: KernelRules) {
         (self.min, self.max) = self.requests.resolve(rules, &self.range());
     }
 
     /// A write to a limit's file. True if the governor must hear of it now.
     pub(crate) fn write_limit(&mut self, side: Side, text: &str, cx: &mut Context<'_>) -> Result<bool, Errno> {
-        if cx.config.rules != Rules::V6_1 {
+        if cx.config.rules != KernelRules::V6_1 {
             let (mut requests, old) = (self.requests, (self.min, self.max));
             (self.min, self.max) = requests.ask_old(cx.config.rules, side, text, old, &self.range())?;
             self.requests = requests;
@@ -192,12 +192,12 @@ impl Policy {
     pub(crate) fn set_boost(&mut self, on: bool, cx: &mut Context<'_>) {
         self.boosts = on;
         match (cx.config.boost, cx.config.pstate) {
-            (Boost::Table(_), _) => {
+            (BoostSupport::Table(_), _) => {
                 let Some((lo, hi)) = self.table.bounds(on) else { return };
                 (self.lo, self.hi) = (lo, hi);
                 self.requests.user_max = hi;
             }
-            (Boost::Range(_), Some(own)) => self.hi = own.end_khz(on),
+            (BoostSupport::Range(_), Some(own)) => self.hi = own.end_khz(on),
             _ => return,
         }
         let speed = self.speed();
@@ -219,7 +219,7 @@ impl Policy {
     pub(crate) fn set_speed(&mut self, khz: u32, cx: &mut Context<'_>) -> Result<(), Errno> {
         let State::Userspace { asked_khz } = &mut self.state else { return Err(Errno::EINVAL) };
         *asked_khz = khz;
-        self.aim(khz, Relation::AtLeast, false, cx);
+        self.aim(khz, TableRelation::AtLeast, false, cx);
         Ok(())
     }
 }

@@ -5,13 +5,13 @@
 //! hardware chooses at or above what a governor asks that follows the load.
 use powerband_machine::Errno;
 
-use super::config::{Config, Governor, PstateConfig};
+use super::config::{BootConfig, Governor, PstateConfig};
 use super::context::Context;
 use super::hardware::{DEFAULT_HINT, Hardware, Looked, Mode};
 use super::number;
 use super::policy::Policy;
 use super::state::State;
-use super::table::Relation;
+use super::table::TableRelation;
 
 /// Least time between two looks at the load, ns.
 const LOOK_NS: u64 = 10_000_000;
@@ -201,7 +201,7 @@ impl Pstate {
     }
 
     /// What policies are made of in this mode.
-    pub(crate) fn shape(&self, config: &mut Config) {
+    pub(crate) fn shape(&self, config: &mut BootConfig) {
         for policy in &mut config.policies {
             let (driver, pace) = match (self.config.cppc, self.mode) {
                 (None, Mode::Active) => ("intel_pstate", (0, None)),
@@ -275,12 +275,12 @@ impl Policy {
     }
 
     /// A clock as the hardware has it.
-    pub(crate) fn grained(&self, khz: u32, relation: Relation) -> u32 {
+    pub(crate) fn grained(&self, khz: u32, relation: TableRelation) -> u32 {
         let Some(Hardware { step_khz, .. }) = self.hardware else { return khz };
         let steps = match relation {
-            Relation::AtLeast => khz.div_ceil(step_khz),
-            Relation::AtMost => khz / step_khz,
-            Relation::Closest => (khz + step_khz / 2) / step_khz,
+            TableRelation::AtLeast => khz.div_ceil(step_khz),
+            TableRelation::AtMost => khz / step_khz,
+            TableRelation::Closest => (khz + step_khz / 2) / step_khz,
         };
         (steps * step_khz).clamp(self.lo, self.hi)
     }
@@ -314,7 +314,10 @@ impl Policy {
         let hardware = *hardware;
         let (min, max) = self.chosen_among(hardware);
         let asked_khz = if hardware.is_active() { min } else { hardware.asked_khz };
-        let _ =
-            self.change(self.grained(hardware.wish_khz.max(asked_khz).clamp(min, max), Relation::AtLeast), true, cx);
+        let _ = self.change(
+            self.grained(hardware.wish_khz.max(asked_khz).clamp(min, max), TableRelation::AtLeast),
+            true,
+            cx,
+        );
     }
 }

@@ -1,17 +1,17 @@
 //! The schedutil governor: a clock in proportion to what the scheduler says is needed, plus a quarter.
-use super::config::Config;
+use super::config::BootConfig;
 use super::context::Context;
 use super::cpu::Cpu;
 use super::policy::Policy;
 use super::state::{Schedutil, State};
-use super::table::Relation::AtLeast;
+use super::table::TableRelation::AtLeast;
 use super::times::{OtherClasses, Util};
 use super::tunables::Tunables;
 
 /// Full capacity, and the highest boost.
 const ONE: u32 = 1024;
 /// Where a boost for input and output starts; below it there is none.
-const LEAST_BOOST: u32 = ONE / 8;
+const MIN_BOOST: u32 = ONE / 8;
 
 /// What a CPU's classes ask together, of its capacity (Linux 6.1 effective_cpu_util, without clamps).
 #[must_use]
@@ -60,17 +60,17 @@ impl Schedutil {
 
 /// Notes a callback for the boost of tasks that wake from input or output. Doubles once per evaluation; a gap of more
 /// than a tick starts over.
-fn note_io(cpu: &mut Cpu, now_ns: u64, io_wake: bool, config: &Config) {
+fn note_io(cpu: &mut Cpu, now_ns: u64, io_wake: bool, config: &BootConfig) {
     let boost = &mut cpu.boost;
     let gap = now_ns.saturating_sub(boost.last_update_ns);
     boost.last_update_ns = now_ns;
     if boost.level > 0 && gap > config.tick_ns() {
-        (boost.level, boost.pending) = (if io_wake { LEAST_BOOST } else { 0 }, io_wake);
+        (boost.level, boost.pending) = (if io_wake { MIN_BOOST } else { 0 }, io_wake);
         return;
     }
     if io_wake && !boost.pending {
         boost.pending = true;
-        boost.level = if boost.level == 0 { LEAST_BOOST } else { (boost.level * 2).min(ONE) };
+        boost.level = if boost.level == 0 { MIN_BOOST } else { (boost.level * 2).min(ONE) };
     }
 }
 
@@ -79,7 +79,7 @@ fn take_boost(cpu: &mut Cpu, capacity: u32) -> u32 {
     let boost = &mut cpu.boost;
     if !std::mem::take(&mut boost.pending) {
         boost.level /= 2;
-        if boost.level < LEAST_BOOST {
+        if boost.level < MIN_BOOST {
             boost.level = 0;
         }
     }

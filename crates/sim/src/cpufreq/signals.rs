@@ -1,13 +1,13 @@
 //! The scheduler's side: what runs where, kept as utilisation signals for schedutil and for the load window.
 use super::Cpufreq;
-use super::config::Rules;
-use super::pelt::Task;
+use super::config::KernelRules;
+use super::pelt::SchedTask;
 
 impl Cpufreq {
     /// The fair task that runs on `cpu` from now on, `None` for an idle CPU (counts as an entry into idle).
     /// `task` is a small dense number of the engine's choice, the same wherever the task goes.
     pub fn current(&mut self, cpu: u32, task: Option<u32>, now_ns: u64) {
-        if self.config.rules != Rules::V6_1 || cpu as usize >= self.cpus.len() {
+        if self.config.rules != KernelRules::V6_1 || cpu as usize >= self.cpus.len() {
             return;
         }
         let queue = &mut self.cpus[cpu as usize].queue;
@@ -89,7 +89,7 @@ impl Cpufreq {
     fn settle_elsewhere(&mut self, task: u32, cpu: u32, now_ns: u64) {
         let index = task as usize;
         if index >= self.tasks.len() {
-            self.tasks.resize(index + 1, Task::default());
+            self.tasks.resize(index + 1, SchedTask::default());
         }
         if let Some(before) = self.tasks[index].cpu() {
             let queue = &mut self.cpus[before as usize].queue;

@@ -3,8 +3,8 @@ use std::fmt::Write as _;
 
 use powerband_machine::Errno;
 
-use super::config::Rules;
-use super::table::Table;
+use super::config::KernelRules;
+use super::table::FrequencyTable;
 
 const PAGE: usize = 4096;
 /// One unit of `time_in_state`, ns (a USER_HZ tick).
@@ -21,13 +21,13 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    pub(crate) fn new(table: &Table, khz: u32, now_ns: u64) -> Self {
+    pub(crate) fn new(table: &FrequencyTable, khz: u32, now_ns: u64) -> Self {
         let n = table.steps().len();
         Stats { time_ns: vec![0; n], counts: vec![0; n * n], total: 0, state: table.index(khz), since_ns: now_ns }
     }
 
     /// A transition has been completed. Counted only if both ends are in the table and differ.
-    pub(crate) fn record(&mut self, table: &Table, khz: u32, now_ns: u64) {
+    pub(crate) fn record(&mut self, table: &FrequencyTable, khz: u32, now_ns: u64) {
         let (Some(from), Some(to)) = (self.state, table.index(khz)) else { return };
         if from == to {
             return;
@@ -50,7 +50,7 @@ impl Stats {
         format!("{}\n", self.total)
     }
 
-    pub(crate) fn time_in_state(&self, table: &Table, now_ns: u64) -> String {
+    pub(crate) fn time_in_state(&self, table: &FrequencyTable, now_ns: u64) -> String {
         let mut text = String::new();
         for (i, step) in table.steps().iter().enumerate() {
             let open = if self.state == Some(i) { now_ns.saturating_sub(self.since_ns) } else { 0 };
@@ -61,7 +61,7 @@ impl Stats {
 
     /// # Errors
     /// EFBIG when the text does not fit into a page; the old rules cut it off instead.
-    pub(crate) fn trans_table(&self, table: &Table, rules: Rules) -> Result<String, Errno> {
+    pub(crate) fn trans_table(&self, table: &FrequencyTable, rules: KernelRules) -> Result<String, Errno> {
         let mut text = String::from("   From  :    To\n         : ");
         for step in table.steps() {
             let _ = write!(text, "{:9} ", step.khz);
@@ -75,7 +75,7 @@ impl Stats {
             text.push('\n');
         }
         if text.len() >= PAGE {
-            if rules == Rules::V6_1 {
+            if rules == KernelRules::V6_1 {
                 return Err(Errno::EFBIG);
             }
             text.truncate(PAGE);

@@ -1,11 +1,11 @@
 //! Frequency tables, and how a wished clock becomes one of their entries.
 use powerband_machine::Errno;
 
-use super::config::{Rules, Step};
+use super::config::{KernelRules, Step};
 
 /// Which entry is wanted around a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
+pub enum TableRelation {
     /// The lowest at or above the target (`L`).
     AtLeast,
     /// The highest at or below the target (`H`).
@@ -23,19 +23,19 @@ enum Order {
 
 /// A driver's table, in its order.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct FrequencyTable {
     steps: Vec<Step>,
     order: Order,
-    rules: Rules,
+    rules: KernelRules,
     inefficient: bool,
 }
 
-impl Table {
+impl FrequencyTable {
     /// Takes a driver's table; an empty one stands for a driver without.
     ///
     /// # Errors
     /// EINVAL when an entry comes twice.
-    pub fn new(steps: Vec<Step>, rules: Rules) -> Result<Self, Errno> {
+    pub fn new(steps: Vec<Step>, rules: KernelRules) -> Result<Self, Errno> {
         let mut sorted: Vec<u32> = steps.iter().map(|s| s.khz).collect();
         sorted.sort_unstable();
         if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -49,7 +49,7 @@ impl Table {
             Order::Unsorted
         };
         let inefficient = steps.iter().any(|s| s.inefficient);
-        Ok(Table { steps, order, rules, inefficient })
+        Ok(FrequencyTable { steps, order, rules, inefficient })
     }
 
     /// Entries in the driver's order.
@@ -95,13 +95,13 @@ impl Table {
     /// From Linux 6.1 drivers/cpufreq (sorted tables look at all entries once the target is clamped; of two equally near
     /// ones an ascending table gives the lower, others the higher) and, for the old rules, 2.6.18 freq_table.c.
     #[must_use]
-    pub fn resolve(&self, target: u32, limits: (u32, u32), relation: Relation, efficient: bool) -> Option<u32> {
+    pub fn resolve(&self, target: u32, limits: (u32, u32), relation: TableRelation, efficient: bool) -> Option<u32> {
         let (min, max) = limits;
         let target = target.min(max).max(min);
         if self.steps.is_empty() {
             return Some(target);
         }
-        if self.rules != Rules::V6_1 || self.order == Order::Unsorted {
+        if self.rules != KernelRules::V6_1 || self.order == Order::Unsorted {
             let within = self.steps.iter().map(|s| s.khz).filter(|k| (min..=max).contains(k));
             return pick(within, target, relation, false);
         }
@@ -118,7 +118,7 @@ impl Table {
     }
 }
 
-fn pick(entries: impl Iterator<Item = u32>, target: u32, relation: Relation, low_on_tie: bool) -> Option<u32> {
+fn pick(entries: impl Iterator<Item = u32>, target: u32, relation: TableRelation, low_on_tie: bool) -> Option<u32> {
     let (mut below, mut above) = (None::<u32>, None::<u32>);
     for khz in entries {
         if khz <= target {
@@ -129,13 +129,13 @@ fn pick(entries: impl Iterator<Item = u32>, target: u32, relation: Relation, low
         }
     }
     match (relation, below, above) {
-        (Relation::AtLeast, below, above) => above.or(below),
-        (Relation::AtMost, below, above) => below.or(above),
-        (Relation::Closest, Some(low), Some(high)) => {
+        (TableRelation::AtLeast, below, above) => above.or(below),
+        (TableRelation::AtMost, below, above) => below.or(above),
+        (TableRelation::Closest, Some(low), Some(high)) => {
             let (down, up) = (target - low, high - target);
             Some(if down < up || (down == up && low_on_tie) { low } else { high })
         }
-        (Relation::Closest, below, above) => below.or(above),
+        (TableRelation::Closest, below, above) => below.or(above),
     }
 }
 

@@ -61,7 +61,7 @@ pub enum Util {
 
 /// A change of clock that has taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct FrequencyChange {
     /// Index of the policy in the configuration, which also names its CPUs.
     pub policy: u32,
     /// Clock before, kHz.
@@ -76,7 +76,7 @@ pub struct Change {
 
 /// A name in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct TreeEntry {
     /// File name.
     pub name: String,
     /// Permission bits, e.g. `0o644`.

@@ -1,5 +1,5 @@
 //! The files of governors' folders under each kernel's rules, and what may follow from a write to one.
-use super::config::{Governor, Rules};
+use super::config::{Governor, KernelRules};
 
 /// A governor's tunable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,18 +68,18 @@ impl Tunable {
     }
 
     /// The files of a governor's folder; empty for a governor without one.
-    pub(crate) fn of(governor: Governor, rules: Rules) -> &'static [Tunable] {
+    pub(crate) fn of(governor: Governor, rules: KernelRules) -> &'static [Tunable] {
         match (governor, rules) {
-            (Governor::Ondemand, Rules::V2_6_18) => {
+            (Governor::Ondemand, KernelRules::V2_6_18) => {
                 &[SamplingRateMax, SamplingRateMin, SamplingRate, UpThreshold, IgnoreNiceLoad]
             }
-            (Governor::Ondemand, Rules::V2_6_32) => {
+            (Governor::Ondemand, KernelRules::V2_6_32) => {
                 &[SamplingRateMax, SamplingRateMin, SamplingRate, UpThreshold, IgnoreNiceLoad, PowersaveBias]
             }
-            (Governor::Ondemand, Rules::V6_1) => {
+            (Governor::Ondemand, KernelRules::V6_1) => {
                 &[SamplingRate, UpThreshold, SamplingDownFactor, IgnoreNiceLoad, PowersaveBias, IoIsBusy]
             }
-            (Governor::Conservative, Rules::V2_6_18 | Rules::V2_6_32) => &[
+            (Governor::Conservative, KernelRules::V2_6_18 | KernelRules::V2_6_32) => &[
                 SamplingRateMax,
                 SamplingRateMin,
                 SamplingRate,
@@ -89,7 +89,7 @@ impl Tunable {
                 IgnoreNiceLoad,
                 FreqStep,
             ],
-            (Governor::Conservative, Rules::V6_1) => {
+            (Governor::Conservative, KernelRules::V6_1) => {
                 &[SamplingRate, SamplingDownFactor, UpThreshold, DownThreshold, IgnoreNiceLoad, FreqStep]
             }
             (Governor::Schedutil, _) => &[RateLimit],
@@ -121,7 +121,7 @@ pub(crate) enum After {
     Snapshot,
     /// The rate multiplier is 1 again.
     PlainRate,
-    /// No CPU stays below hispeed_freq, for so long or until it is taken back.
+    /// No CPU stays below hispeed_freq, for so long or until it is undone.
     Boost {
         for_us: u32,
     },

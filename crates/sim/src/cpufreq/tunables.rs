@@ -1,7 +1,7 @@
 //! Governor tunables: their defaults and ranges under each kernel's rules.
 use powerband_machine::Errno;
 
-use super::config::{Config, Governor, Pace, Rules};
+use super::config::{BootConfig, Governor, KernelRules, Pace};
 use super::interactive::set::Set;
 use super::number;
 use super::tunable::Tunable::{
@@ -30,14 +30,14 @@ pub(crate) struct Tunables {
     pub(crate) interactive: Set,
 }
 
-fn tick_us(config: &Config) -> u32 {
+fn tick_us(config: &BootConfig) -> u32 {
     1_000_000 / config.hz.max(1)
 }
 
 impl Tunables {
-    pub(crate) fn new(governor: Governor, config: &Config, pace: Pace) -> Self {
+    pub(crate) fn new(governor: Governor, config: &BootConfig, pace: Pace) -> Self {
         let ondemand = governor == Governor::Ondemand;
-        let fine_idle = config.nohz && config.rules != Rules::V2_6_18;
+        let fine_idle = config.nohz && config.rules != KernelRules::V2_6_18;
         let (up, margin) = if ondemand && fine_idle { (95, 3) } else { (80, 10) };
         let mut set = Tunables {
             rate_us: 0,
@@ -50,7 +50,7 @@ impl Tunables {
             ignore_nice: false,
             bias: 0,
             // Elsewhere waiting for input and output always counts as idle.
-            io_is_busy: config.io_is_busy && ondemand && config.rules == Rules::V6_1,
+            io_is_busy: config.io_is_busy && ondemand && config.rules == KernelRules::V6_1,
             freq_step: 5,
             rate_limit_us: pace.between_us(),
             interactive: Set::new(),
@@ -60,22 +60,22 @@ impl Tunables {
     }
 
     /// The sampling rate a first user brings, from its driver; the old kernels keep everything else between users.
-    pub(crate) fn start_rate(&mut self, governor: Governor, config: &Config, pace: Pace) {
+    pub(crate) fn start_rate(&mut self, governor: Governor, config: &BootConfig, pace: Pace) {
         let tick = tick_us(config);
         let by_ticks = tick * 20;
         let latency_us = (pace.latency_ns / 1000).max(1);
         match config.rules {
-            Rules::V6_1 => {
+            KernelRules::V6_1 => {
                 self.rate_min_us = 2 * tick;
                 self.rate_us = self.rate_min_us.max(pace.between_us());
             }
-            Rules::V2_6_18 => {
+            KernelRules::V2_6_18 => {
                 let multiplier = if governor == Governor::Conservative { 10_000 } else { 1000 };
                 self.rate_us = latency_us.saturating_mul(multiplier).max(by_ticks);
                 self.rate_min_us = self.rate_us / 2;
                 self.rate_max_us = self.rate_us.saturating_mul(500);
             }
-            Rules::V2_6_32 => {
+            KernelRules::V2_6_32 => {
                 let fine = governor == Governor::Ondemand && config.nohz;
                 let floor = if fine { 10_000 } else { by_ticks };
                 self.rate_min_us = floor.max(latency_us.saturating_mul(100));
@@ -113,7 +113,7 @@ impl Tunables {
     pub(crate) fn store(
         &mut self,
         governor: Governor,
-        rules: Rules,
+        rules: KernelRules,
         tunable: Tunable,
         text: &str,
     ) -> Result<After, Errno> {
@@ -127,16 +127,16 @@ impl Tunables {
             UpThreshold => {
                 let least = match (conservative, rules) {
                     (true, _) => self.down + 1,
-                    (false, Rules::V6_1) => 1,
+                    (false, KernelRules::V6_1) => 1,
                     (false, _) => 11,
                 };
                 self.up = in_range(value, least, 100)?;
             }
             DownThreshold => {
                 let least = match rules {
-                    Rules::V2_6_18 => 0,
-                    Rules::V2_6_32 => 11,
-                    Rules::V6_1 => 1,
+                    KernelRules::V2_6_18 => 0,
+                    KernelRules::V2_6_32 => 11,
+                    KernelRules::V6_1 => 1,
                 };
                 self.down = in_range(value, least, self.up - 1)?;
             }
@@ -160,12 +160,12 @@ impl Tunables {
         Ok(After::Nothing)
     }
 
-    fn store_rate(&mut self, rules: Rules, value: u32) -> Result<After, Errno> {
+    fn store_rate(&mut self, rules: KernelRules, value: u32) -> Result<After, Errno> {
         self.rate_us = match rules {
-            Rules::V2_6_32 => value.max(self.rate_min_us),
+            KernelRules::V2_6_32 => value.max(self.rate_min_us),
             _ => in_range(value, self.rate_min_us, self.rate_max_us)?,
         };
-        Ok(if rules == Rules::V6_1 { After::SampleSoon } else { After::Nothing })
+        Ok(if rules == KernelRules::V6_1 { After::SampleSoon } else { After::Nothing })
     }
 }
 

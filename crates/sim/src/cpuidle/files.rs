@@ -2,7 +2,7 @@
 use powerband_machine::Errno;
 
 use super::{Cpuidle, IdleGovernor};
-use crate::cpufreq::Rules;
+use crate::cpufreq::KernelRules;
 
 /// A file of one state of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ use IdleFile::{Above, Below, DefaultStatus, Desc, Disable, Latency, Name, Power,
 
 impl IdleFile {
     /// Those there are: Linux 2.6.32 had six, and no way to keep a state from use.
-    pub(crate) fn of(rules: Rules) -> &'static [(&'static str, IdleFile)] {
+    pub(crate) fn of(rules: KernelRules) -> &'static [(&'static str, IdleFile)] {
         const ALL: [(&str, IdleFile); 12] = [
             ("name", Name),
             ("desc", Desc),
@@ -40,7 +40,7 @@ impl IdleFile {
             ("disable", Disable),
             ("default_status", DefaultStatus),
         ];
-        if rules == Rules::V6_1 { &ALL } else { &ALL[..6] }
+        if rules == KernelRules::V6_1 { &ALL } else { &ALL[..6] }
     }
 
     pub(crate) fn mode(self) -> u32 {
@@ -59,14 +59,14 @@ pub(crate) enum SystemFile {
 
 impl SystemFile {
     /// Those there are: before Linux 5.10 the rule could be changed only where a word on the command line allowed it.
-    pub(crate) fn of(rules: Rules) -> &'static [(&'static str, SystemFile)] {
+    pub(crate) fn of(rules: KernelRules) -> &'static [(&'static str, SystemFile)] {
         const ALL: [(&str, SystemFile); 4] = [
             ("current_driver", SystemFile::Driver),
             ("current_governor_ro", SystemFile::GovernorReadOnly),
             ("current_governor", SystemFile::Governor),
             ("available_governors", SystemFile::Available),
         ];
-        if rules == Rules::V6_1 { &ALL } else { &ALL[..2] }
+        if rules == KernelRules::V6_1 { &ALL } else { &ALL[..2] }
     }
 
     pub(crate) fn mode(self) -> u32 {

@@ -3,7 +3,7 @@ use powerband_machine::{Action, EntryId, Errno, Hold, Turn};
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng as _;
 
-use super::{Fault, Faults, Hand, Step, Strike, Written, below, pick};
+use super::{Fault, Faults, Hand, LoggedWrite, Step, Strike, below, pick};
 use crate::board::Board;
 
 /// Why a write is refused.
@@ -54,7 +54,7 @@ impl Hands<'_> {
             _ => None,
         };
         let (step, path) = (state.step, place.to_owned());
-        state.written.push(Written { step, hand: Hand::Intent, path, was: None, text, reads: None });
+        state.written.push(LoggedWrite { step, hand: Hand::Intent, path, was: None, text, reads: None });
     }
 
     /// Turns as the owner.
@@ -184,7 +184,7 @@ impl Board {
         let reads = self.shows(path);
         let mut state = faults.0.borrow_mut();
         let step = state.step;
-        state.written.push(Written { step, hand, path: path.clone(), was, text, reads });
+        state.written.push(LoggedWrite { step, hand, path: path.clone(), was, text, reads });
         Ok(())
     }
 

@@ -23,7 +23,7 @@ pub enum Hand {
 
 /// One write to a file, or its removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct LoggedWrite {
     /// The owner's step in which it happened.
     pub step: u64,
     /// Whose hand.

@@ -5,7 +5,7 @@
 const DEFAULT_USECS: u32 = 50;
 
 /// The longest time it takes, and what it counts in, µs.
-const MOST_USECS: u32 = 8_160;
+const MAX_USECS: u32 = 8_160;
 const UNIT_USECS: u32 = 2;
 
 /// The two times, and until when the one for what was sent runs, ns.
@@ -23,7 +23,7 @@ impl Interval {
 
     /// What `ethtool -C` does: odd times go up to the next even one.
     pub(super) fn set(rx_usecs: u32, tx_usecs: u32) -> Option<Self> {
-        let fits = rx_usecs <= MOST_USECS && tx_usecs <= MOST_USECS;
+        let fits = rx_usecs <= MAX_USECS && tx_usecs <= MAX_USECS;
         let even = |usecs: u32| usecs.next_multiple_of(UNIT_USECS);
         fits.then(|| Interval { rx_usecs: even(rx_usecs), tx_usecs: even(tx_usecs), sent_free_ns: 0 })
     }

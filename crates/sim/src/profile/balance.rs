@@ -3,7 +3,7 @@ use serde::Deserialize;
 
 use super::ProfileError;
 use super::file::{scaled, wrong};
-use crate::cpufreq::Rules;
+use crate::cpufreq::KernelRules;
 use crate::schedule::BalanceSpec;
 
 #[derive(Deserialize)]
@@ -17,12 +17,12 @@ impl Balance {
     /// `cpus` in so many packages, with so many threads a core.
     pub(super) fn spec(
         &self,
-        rules: Rules,
+        rules: KernelRules,
         cpus: usize,
         packages: u32,
         threads: u32,
     ) -> Result<BalanceSpec, ProfileError> {
-        if rules == Rules::V6_1 {
+        if rules == KernelRules::V6_1 {
             return wrong("balance", "has rules of 2.6.18 and 2.6.32 alone");
         }
         let in_package = u32::try_from(cpus).unwrap_or(u32::MAX) / (packages * threads).max(1);

@@ -3,8 +3,8 @@ use powerband_record::CpuList;
 use serde::Deserialize;
 
 use super::file::{Cpus, scaled, wrong};
-use super::{Config, Governor, PolicyConfig, ProfileError, Rules};
-use crate::cpufreq::{Boost, Cppc, Deaf, PstateConfig};
+use super::{BootConfig, Governor, KernelRules, PolicyConfig, ProfileError};
+use crate::cpufreq::{BoostSupport, Cppc, Deaf, PstateConfig};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,10 +48,12 @@ struct Deafness {
 }
 
 /// A governor by its name, if the rules know it.
-fn governor(key: &str, name: &str, rules: Rules) -> Result<Governor, ProfileError> {
+fn governor(key: &str, name: &str, rules: KernelRules) -> Result<Governor, ProfileError> {
     match Governor::ALL.into_iter().find(|governor| governor.name() == name) {
-        Some(Governor::Schedutil) if rules != Rules::V6_1 => wrong(key, "has schedutil, which only rules 6.1 know"),
-        Some(Governor::Interactive) if rules != Rules::V2_6_32 => {
+        Some(Governor::Schedutil) if rules != KernelRules::V6_1 => {
+            wrong(key, "has schedutil, which only rules 6.1 know")
+        }
+        Some(Governor::Interactive) if rules != KernelRules::V2_6_32 => {
             wrong(key, "has interactive, which Android's kernels alone had, and only rules 2.6.32 know")
         }
         Some(governor) => Ok(governor),
@@ -60,7 +62,7 @@ fn governor(key: &str, name: &str, rules: Rules) -> Result<Governor, ProfileErro
 }
 
 impl Cpufreq {
-    pub(super) fn config(&self, rules: Rules, cpus: &Cpus) -> Result<Config, ProfileError> {
+    pub(super) fn config(&self, rules: KernelRules, cpus: &Cpus) -> Result<BootConfig, ProfileError> {
         let mut sorted = self.frequencies_khz.clone();
         sorted.sort_unstable();
         if sorted.is_empty() || sorted[0] < 1_000 || sorted.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -92,12 +94,12 @@ impl Cpufreq {
             policy.driver.clone_from(&self.driver);
             policy.initial_khz = self.initial_khz;
             // Firmware that limits nothing names the first of its states (ACPI's _PPC). Shown since 2.6.33.
-            if self.driver == "acpi-cpufreq" && rules != Rules::V2_6_18 {
+            if self.driver == "acpi-cpufreq" && rules != KernelRules::V2_6_18 {
                 policy.bios_limit_khz = table.iter().copied().max();
             }
             policy
         });
-        let mut config = Config::new(rules, policies.collect());
+        let mut config = BootConfig::new(rules, policies.collect());
         config.hz = cpus.hz;
         config.nohz = cpus.nohz;
         config.possible_cpus = cpus.possible.as_slice().last().map_or(1, |last| last + 1);
@@ -109,7 +111,7 @@ impl Cpufreq {
         }
         let Deafness { ondemand_up, conservative_down } = self.deaf;
         let stated = [ondemand_up, conservative_down].into_iter().flatten();
-        if rules != Rules::V2_6_18 && stated.clone().next().is_some()
+        if rules != KernelRules::V2_6_18 && stated.clone().next().is_some()
             || stated.into_iter().any(|it| !(1..=100).contains(&it))
         {
             return wrong("cpufreq.deaf", "must be percentages from 1 to 100, with rules 2.6.18");
@@ -121,9 +123,9 @@ impl Cpufreq {
 
 impl Cpufreq {
     /// What newer kernels have besides.
-    fn extend(&self, mut config: Config) -> Result<Config, ProfileError> {
+    fn extend(&self, mut config: BootConfig) -> Result<BootConfig, ProfileError> {
         let newer = self.boost.is_some() || self.policy_boost || self.policy_tunables || self.pstate_khz.is_some();
-        if newer && config.rules != Rules::V6_1 {
+        if newer && config.rules != KernelRules::V6_1 {
             return wrong(
                 "cpufreq",
                 "has boost, policy_boost, policy_tunables or pstate_khz, which only rules 6.1 know",
@@ -137,10 +139,10 @@ impl Cpufreq {
             return wrong("cpufreq.boost", "must say whether it is on at boot, and leave some frequencies without it");
         }
         config.boost = match (self.boost, self.boost_khz.is_empty()) {
-            (None, _) => Boost::Absent,
-            (Some(on), true) if self.cppc.is_some() => Boost::Range(on),
-            (Some(on), true) => Boost::Hardware(on),
-            (Some(on), false) => Boost::Table(on),
+            (None, _) => BoostSupport::Absent,
+            (Some(on), true) if self.cppc.is_some() => BoostSupport::Range(on),
+            (Some(on), true) => BoostSupport::Hardware(on),
+            (Some(on), false) => BoostSupport::Table(on),
         };
         (config.policy_boost, config.per_policy_governors) = (self.policy_boost, self.policy_tunables);
         config.pstate = self.own_driver()?;

@@ -1,5 +1,5 @@
 //! The part of a machine file on the daemon cpuspeed: that it is there, and its options.
-use powerband_cpuspeed::{Options, within};
+use powerband_cpuspeed::{DaemonOptions, within};
 use serde::Deserialize;
 
 use super::ProfileError;
@@ -19,13 +19,13 @@ pub(super) struct Cpuspeed {
 }
 
 impl Cpuspeed {
-    pub(super) fn options(&self, frequencies_khz: &[u32]) -> Result<Options, ProfileError> {
-        let usual = Options::default();
+    pub(super) fn options(&self, frequencies_khz: &[u32]) -> Result<DaemonOptions, ProfileError> {
+        let usual = DaemonOptions::default();
         let tenths = match self.interval_s {
             Some(seconds) => scaled("cpuspeed.interval_s", seconds, 10.0, (0.1, 3_600.0))?,
             None => u64::from(usual.interval_tenths),
         };
-        let options = Options {
+        let options = DaemonOptions {
             interval_tenths: u32::try_from(tenths).unwrap_or(u32::MAX),
             fast_up_percent: self.fast_up_percent.unwrap_or(usual.fast_up_percent),
             threshold_percent: self.threshold_percent.unwrap_or(usual.threshold_percent),

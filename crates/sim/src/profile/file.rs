@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::cpufreq::Cpufreq;
 use super::rules_name;
-use super::{Arch, IdleStep, NetworkSpec, NoiseSpec, PowerSpec, Profile, ProfileError, Rules};
+use super::{IdleStep, InstructionSet, KernelRules, NetworkSpec, NoiseSpec, PowerSpec, Profile, ProfileError};
 use crate::cpuidle::{IdleSpec, IdleState};
 use crate::nic::{Driver, Stmmac};
 
@@ -168,14 +168,16 @@ impl File {
         if self.name.is_empty() || !self.name.chars().all(usable) {
             return wrong("name", "must be letters, digits, '-' or '_'");
         }
-        let rules = [Rules::V2_6_18, Rules::V2_6_32, Rules::V6_1].into_iter().find(|r| rules_name(*r) == self.rules);
+        let rules = [KernelRules::V2_6_18, KernelRules::V2_6_32, KernelRules::V6_1]
+            .into_iter()
+            .find(|r| rules_name(*r) == self.rules);
         let Some(rules) = rules else {
             return wrong("rules", format!("are '{}'; write 2.6.18, 2.6.32 or 6.1", self.rules));
         };
         self.cpus.check()?;
         let arch = match self.cpus.arch.as_str() {
-            "arm" => Arch::Arm,
-            "x86" => Arch::X86,
+            "arm" => InstructionSet::Arm,
+            "x86" => InstructionSet::X86,
             other => return wrong("cpus.arch", format!("is '{other}'; write arm or x86")),
         };
         let cpus = &self.cpus;
@@ -209,7 +211,7 @@ impl File {
             packages: cpus.packages,
             nodes: cpus.nodes.unwrap_or(cpus.packages),
             caches: self.cpus.caches.iter().map(super::cache::Cache::spec).collect::<Result<_, _>>()?,
-            throttle_counts: cpus.throttle_counts.unwrap_or(arch == Arch::X86 && intels),
+            throttle_counts: cpus.throttle_counts.unwrap_or(arch == InstructionSet::X86 && intels),
             memory_kib: {
                 let kib = |gib| scaled("cpus.memory_gib", gib, 1024.0 * 1024.0, (0.001, 1e6));
                 cpus.memory_gib.map(kib).transpose()?

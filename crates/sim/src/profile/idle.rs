@@ -2,11 +2,11 @@
 use serde::Deserialize;
 
 use super::file::{scaled, wrong};
-use super::{ProfileError, Rules};
+use super::{KernelRules, ProfileError};
 use crate::cpuidle::{IdleGovernor, IdleSpec, IdleState};
 
 /// Most states a kernel keeps.
-const MOST: usize = 10;
+const MAX: usize = 10;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,14 +36,14 @@ fn governor(key: &str, name: &str) -> Result<IdleGovernor, ProfileError> {
 }
 
 impl Cpuidle {
-    pub(super) fn spec(&self, rules: Rules) -> Result<IdleSpec, ProfileError> {
-        if rules == Rules::V2_6_18 {
+    pub(super) fn spec(&self, rules: KernelRules) -> Result<IdleSpec, ProfileError> {
+        if rules == KernelRules::V2_6_18 {
             return wrong("cpuidle", "belongs to rules 2.6.32 and 6.1: Linux chooses among idle states since 2.6.24");
         }
         let states = self.states.iter().map(State::spec).collect::<Result<Vec<_>, _>>()?;
         let rises =
             |pair: &[IdleState]| pair[0].exit_ns <= pair[1].exit_ns && pair[0].residency_ns <= pair[1].residency_ns;
-        if states.is_empty() || states.len() > MOST || !states.windows(2).all(rises) {
+        if states.is_empty() || states.len() > MAX || !states.windows(2).all(rises) {
             return wrong("cpuidle.states", "must be one to ten, with rising exit_us and residency_us");
         }
         if states.iter().skip(1).any(|state| state.polls) || states.iter().all(|state| state.polls) {

@@ -12,7 +12,7 @@ const UNIT_UJ: f64 = 61.035;
 const RANGE_UJ: u64 = 262_143_328_850;
 
 /// Most updates of a meter that are kept, for its window and its delay.
-const MOST_KEPT: u64 = 100_000;
+const MAX_KEPT: u64 = 100_000;
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -103,7 +103,7 @@ impl Meters {
                 return wrong("meters", format!("have {} twice", spec.path));
             }
             let window_ns = if let Shows::Power { window_ns, .. } = spec.shows { window_ns } else { 0 };
-            if (spec.wrong.late_ns + window_ns) / spec.every_ns > MOST_KEPT {
+            if (spec.wrong.late_ns + window_ns) / spec.every_ns > MAX_KEPT {
                 return wrong("meters", format!("are updated too often for so long a delay or window: {}", spec.path));
             }
         }

@@ -7,7 +7,7 @@ use super::busiest::{Found, Looker, View, find};
 use super::domains::{BalanceSpec, Domain, Level, Savings, UNIT, domains};
 use super::{Cpu, State};
 use crate::board::{Board, Event};
-use crate::cpufreq::{Rules, Util};
+use crate::cpufreq::{KernelRules, Util};
 use crate::power::WHOLE_PPM;
 
 /// By how much longer a busy CPU waits between two looks.
@@ -35,7 +35,7 @@ struct Look {
 #[derive(Clone, Debug)]
 pub(crate) struct Balance {
     spec: BalanceSpec,
-    rules: Rules,
+    rules: KernelRules,
     hz: u64,
     savings: Savings,
     domains: Vec<Domain>,
@@ -51,7 +51,7 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
-    pub(crate) fn new(spec: BalanceSpec, rules: Rules, hz: u32, cpus: usize) -> Self {
+    pub(crate) fn new(spec: BalanceSpec, rules: KernelRules, hz: u32, cpus: usize) -> Self {
         let mut balance = Balance {
             spec,
             rules,
@@ -153,7 +153,7 @@ impl Board {
             let gathers = balance.savings.mc.max(balance.savings.smt) >= GATHERS_WAKING;
             return Some(if gathers && usable(balance.preferred) { balance.preferred } else { own });
         }
-        // Beside a busy thread the other one of its core is as good, and it is free.
+        // Next to a busy thread the other one of its core is as good, and it is free.
         let beside = balance.spec.siblings(own).find(|&cpu| usable(cpu) && self.is_idle(cpu));
         Some(beside.unwrap_or(own))
     }
@@ -213,7 +213,7 @@ impl Board {
             }
             if let Some(look) = self.look_at(cpu, level) {
                 // Kernels of 2.6.18 make up for looks they missed.
-                look.last = if rules == Rules::V2_6_18 { look.last + every } else { tick };
+                look.last = if rules == KernelRules::V2_6_18 { look.last + every } else { tick };
             }
         }
     }
@@ -234,7 +234,7 @@ impl Board {
     /// One look: true when the CPU is no longer one that looks for work.
     fn look(&mut self, cpu: u32, level: usize, looker: Looker) -> bool {
         let Some((found, kind, longest_ms, patience)) = self.find_in(cpu, level, looker) else { return false };
-        // Beside a busy thread an idle one does not count as idle, unless threads are gathered.
+        // Next to a busy thread an idle one does not count as idle, unless threads are gathered.
         let gathers = self.balance.as_ref().is_some_and(|balance| balance.savings.smt > 0);
         let beside_busy = kind == Level::Threads && !gathers && self.beside_busy(cpu);
         let moved = found.is_some_and(|found| self.take_all(cpu, found));
@@ -340,7 +340,7 @@ impl Board {
         balance.rebuild(tick);
     }
 
-    /// What a CPU retires beside its core's other threads, millionths of what it does alone; `None` where cores have one.
+    /// What a CPU retires next to its core's other threads, millionths of what it does alone; `None` where cores have one.
     pub(super) fn pace_ppm(&self, cpu: u32) -> Option<u64> {
         let spec = self.balance.as_ref().map(|balance| balance.spec).filter(|spec| spec.threads > 1)?;
         Some(if self.beside_busy(cpu) { spec.thread_ppm } else { WHOLE_PPM })

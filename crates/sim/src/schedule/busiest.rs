@@ -1,6 +1,6 @@
 //! From where a CPU that looks for work takes it: uneven groups first, and then, where work is gathered, whom to empty.
 use super::domains::{Domain, Group, UNIT};
-use crate::cpufreq::Rules;
+use crate::cpufreq::KernelRules;
 
 /// How a CPU is that looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl<'a> Sum<'a> {
 }
 
 /// From which CPU of a domain the CPU `own` should take work, if from any.
-pub(super) fn find(domain: &Domain, own: u32, looker: Looker, rules: Rules, view: &impl View) -> Option<Found> {
+pub(super) fn find(domain: &Domain, own: u32, looker: Looker, rules: KernelRules, view: &impl View) -> Option<Found> {
     let gathers = domain.gathers && looker != Looker::Busy;
     // Most looks find nothing to even out.
     let running = |group: &Group| group.cpus.iter().filter_map(|&cpu| view.runnable(cpu)).sum::<u64>();
@@ -123,8 +123,8 @@ fn uneven<'a>(domain: &Domain, this: &Sum<'a>, others: &[Sum<'a>], mean: u64) ->
 
 /// The group that is to be filled and the one that is to be emptied: of those with work and room, the one with the most
 /// running and the one with the fewest. Which of equals it is, kernels disagree on.
-fn ends<'a>(this: &Sum<'a>, others: &[Sum<'a>], rules: Rules) -> Option<(Sum<'a>, Sum<'a>)> {
-    let old = rules == Rules::V2_6_18;
+fn ends<'a>(this: &Sum<'a>, others: &[Sum<'a>], rules: KernelRules) -> Option<(Sum<'a>, Sum<'a>)> {
+    let old = rules == KernelRules::V2_6_18;
     let first = |sum: &Sum<'_>| i64::from(sum.group.cpus.first().copied().unwrap_or(0));
     let high_first = |sum: &Sum<'_>| if old { first(sum) } else { -first(sum) };
     let with_room = || others.iter().chain([this]).filter(|sum| sum.has_room());

@@ -1,5 +1,5 @@
 //! Scheduling domains of old kernels: which CPUs balance with which, in which groups, and how much a group holds.
-use crate::cpufreq::Rules;
+use crate::cpufreq::KernelRules;
 
 /// What one task weighs, and what one CPU holds.
 pub(super) const UNIT: u64 = 1_024;
@@ -98,8 +98,8 @@ pub(super) struct Domain {
 }
 
 impl Domain {
-    fn new(level: Level, rules: Rules, groups: Vec<Group>, gathers: bool) -> Self {
-        let newly = if rules == Rules::V2_6_18 { 2 } else { 0 };
+    fn new(level: Level, rules: KernelRules, groups: Vec<Group>, gathers: bool) -> Self {
+        let newly = if rules == KernelRules::V2_6_18 { 2 } else { 0 };
         let (longest_ms, uneven_percent, patience, averages) = match level {
             Level::Threads => (2, 110, 0, [0, newly.min(1), 0]),
             Level::Cores | Level::Packages => (4, 125, 1, [2, newly, 1]),
@@ -118,7 +118,7 @@ impl Domain {
 /// While something is saved, cores balance within their package, which holds a task for each core (for each thread, where
 /// threads are gathered); otherwise within their cache, and what is outside it holds one task, so that a second one goes
 /// elsewhere. From Linux 2.6.18 kernel/sched.c and arch/x86/kernel/smpboot.c.
-pub(super) fn domains(spec: &BalanceSpec, rules: Rules, savings: Savings) -> Vec<Domain> {
+pub(super) fn domains(spec: &BalanceSpec, rules: KernelRules, savings: Savings) -> Vec<Domain> {
     let saves = savings.mc > 0 || savings.smt > 0;
     let near = |cpu: u32| if saves { spec.package(cpu) } else { spec.cache(cpu) };
     let mut all = Vec::new();
@@ -163,7 +163,7 @@ mod tests {
         BalanceSpec { packages: 2, cores_per_package: 2, cores_per_cache: 2, threads: 2, thread_ppm: 600_000 };
 
     fn shape(spec: &BalanceSpec, savings: Savings) -> Vec<(Level, Vec<Vec<u32>>, u64, bool)> {
-        let all = domains(spec, Rules::V2_6_18, savings);
+        let all = domains(spec, KernelRules::V2_6_18, savings);
         let groups = |domain: &Domain| domain.groups.iter().map(|group| group.cpus.clone()).collect();
         all.iter().map(|it| (it.level, groups(it), it.groups[0].capacity(), it.gathers)).collect()
     }

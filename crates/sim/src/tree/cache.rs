@@ -2,7 +2,7 @@
 //! arch/x86/kernel/cpu/cacheinfo.c, drivers/thermal/intel/therm_throt.c).
 use super::topology::{Form, Shared};
 use super::{CPU, Node, Show, Tree};
-use crate::cpufreq::Rules;
+use crate::cpufreq::KernelRules;
 use crate::profile::{CacheSpec, Profile};
 
 /// Bytes of a line, as in all x86 processors of today.
@@ -26,7 +26,7 @@ impl Tree {
         }
         if profile.throttle_counts {
             // Times came with 5.6, the package's own count with processors that have a sensor for it.
-            let names = if profile.cpufreq.rules == Rules::V6_1 { &THROTTLED[..] } else { &THROTTLED[..1] };
+            let names = if profile.cpufreq.rules == KernelRules::V6_1 { &THROTTLED[..] } else { &THROTTLED[..1] };
             for name in names {
                 self.add(format!("{CPU}/cpu{cpu}/thermal_throttle/{name}"), Node::Fixed("0\n".into()));
             }
@@ -45,7 +45,7 @@ impl Tree {
             ("number_of_sets", sets.to_string()),
             ("physical_line_partition", "1".to_owned()),
         ];
-        if rules == Rules::V6_1 {
+        if rules == KernelRules::V6_1 {
             let id = profile.cache_of(cpu, cache.cores);
             texts.push(("id", id.to_string()));
         }
@@ -55,7 +55,7 @@ impl Tree {
         }
         let shared = Shared::Cache(cpu, cache.cores);
         self.add(file("shared_cpu_map"), Node::Show(Show::Cpus(shared, Form::Mask)));
-        if rules > Rules::V2_6_18 {
+        if rules > KernelRules::V2_6_18 {
             self.add(file("shared_cpu_list"), Node::Show(Show::Cpus(shared, Form::List)));
         }
     }

@@ -3,9 +3,9 @@ use powerband_machine::{Errno, LATENCY_DEVICE};
 
 use super::{CPU, Node, Show, Tree};
 use crate::board::Board;
-use crate::cpufreq::Rules;
+use crate::cpufreq::KernelRules;
 use crate::cpuidle::{IdleFile, SystemFile};
-use crate::profile::{Arch, Profile};
+use crate::profile::{InstructionSet, Profile};
 
 /// Lists of CPUs, and the highest number a kernel could count.
 const LISTS: [(&str, Show); 5] = [
@@ -41,13 +41,13 @@ impl Tree {
     pub(super) fn add_cpus(&mut self, profile: &Profile) {
         let rules = profile.cpufreq.rules;
         // These came with 2.6.24 to 2.6.28.
-        if rules > Rules::V2_6_18 {
+        if rules > KernelRules::V2_6_18 {
             for (name, show) in LISTS {
                 self.add(format!("{CPU}/{name}"), Node::Show(show));
             }
         }
         // Kernels from 2.6.33 on have them for CPUs that are plugged in, which x86 refuses whatever is written.
-        if rules == Rules::V2_6_32 && profile.arch == Arch::X86 {
+        if rules == KernelRules::V2_6_32 && profile.arch == InstructionSet::X86 {
             ["probe", "release"].into_iter().for_each(|name| self.add(format!("{CPU}/{name}"), Node::Refusing));
         }
         for &cpu in profile.present.as_slice() {
@@ -63,7 +63,7 @@ impl Tree {
         for &(name, file) in SystemFile::of(rules) {
             self.add(format!("{CPU}/cpuidle/{name}"), Node::Idle(Idle::System(file)));
         }
-        if rules == Rules::V6_1 {
+        if rules == KernelRules::V6_1 {
             for &cpu in profile.present.as_slice() {
                 let path = format!("{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us");
                 self.add(path, Node::Idle(Idle::ResumeLatency(cpu)));
@@ -84,7 +84,7 @@ impl Tree {
     }
 
     /// That goes again with the CPU.
-    fn remove_service(&mut self, cpu: u32, rules: Rules) {
+    fn remove_service(&mut self, cpu: u32, rules: KernelRules) {
         for folder in ["topology", "cpuidle", "cache", "thermal_throttle"] {
             let folder = format!("{CPU}/cpu{cpu}/{folder}");
             let below = format!("{folder}/");
@@ -92,7 +92,7 @@ impl Tree {
             self.lose(&folder);
         }
         // Kernels with folders for policies keep these.
-        if rules != Rules::V6_1 {
+        if rules != KernelRules::V6_1 {
             self.lose(&format!("{CPU}/cpu{cpu}/cpufreq"));
         }
     }

@@ -3,8 +3,8 @@ use powerband_machine::Errno;
 
 use super::{CPU, Node, Tree};
 use crate::board::Board;
-use crate::cpufreq::Rules;
-use crate::profile::{Arch, Profile};
+use crate::cpufreq::KernelRules;
+use crate::profile::{InstructionSet, Profile};
 
 /// Where the daemon cpuspeed is started and stopped.
 const DAEMON: &str = "/sys/kernel/powerband/cpuspeed";
@@ -44,8 +44,8 @@ impl Tree {
             self.add(DAEMON.into(), Node::Switch(Switch::Cpuspeed));
         }
         let (rules, cores) = (profile.cpufreq.rules, profile.present.len() / profile.threads.max(1) as usize);
-        if rules == Rules::V6_1 {
-            if profile.arch == Arch::X86 {
+        if rules == KernelRules::V6_1 {
+            if profile.arch == InstructionSet::X86 {
                 self.add(format!("{CPU}/smt/control"), Node::Switch(Switch::SmtControl));
                 self.add(format!("{CPU}/smt/active"), Node::Switch(Switch::SmtActive));
             }
@@ -53,7 +53,7 @@ impl Tree {
         }
         // From 2.6.29 on, one package has no file: there is no other to be left alone.
         let gathers = match rules {
-            Rules::V2_6_18 => cores > profile.packages as usize,
+            KernelRules::V2_6_18 => cores > profile.packages as usize,
             _ => profile.packages > 1 && cores > profile.packages as usize,
         };
         for (name, threads, there) in
@@ -110,7 +110,9 @@ impl Board {
             Switch::SmtControl => self.set_smt(text.trim()).map(|()| switch),
             Switch::Gathering { threads, .. } => {
                 let number = match self.profile.cpufreq.rules {
-                    Rules::V2_6_18 => text.get(..1).and_then(|first| first.parse().ok()).filter(|&value| value < 2),
+                    KernelRules::V2_6_18 => {
+                        text.get(..1).and_then(|first| first.parse().ok()).filter(|&value| value < 2)
+                    }
                     _ => text.trim().parse().ok().filter(|&value| value < 3),
                 };
                 let value = number.ok_or(Errno::EINVAL)?;

@@ -2,13 +2,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use powerband_record::CpuList;
+use powerband_record::{CpuList, IntoOrdered as _};
 
 use super::{Card, Shared, Show};
 use crate::board::Board;
-use crate::cpufreq::Rules;
+use crate::cpufreq::KernelRules;
 use crate::nic::DEVICE;
-use crate::profile::{Arch, rules_name};
+use crate::profile::{InstructionSet, rules_name};
 use crate::schedule::Times;
 
 /// One unit of /proc/stat, ns (USER_HZ is 100).
@@ -50,9 +50,9 @@ impl Board {
     fn kernel_max(&self) -> usize {
         match (self.profile.arch, self.profile.cpufreq.rules) {
             _ if self.profile.possible.len() == 1 => 0,
-            (Arch::Arm, _) => self.profile.possible.len() - 1,
-            (Arch::X86, Rules::V6_1) => 8_191,
-            (Arch::X86, _) => 511,
+            (InstructionSet::Arm, _) => self.profile.possible.len() - 1,
+            (InstructionSet::X86, KernelRules::V6_1) => 8_191,
+            (InstructionSet::X86, _) => 511,
         }
     }
 
@@ -105,7 +105,7 @@ impl Board {
         let mut text = String::new();
         for (number, cpu) in self.cpus.iter().enumerate().filter(|(_, cpu)| cpu.online) {
             let _ = match self.profile.arch {
-                Arch::Arm => {
+                InstructionSet::Arm => {
                     let here = top * u64::from(cpu.khz) / u64::from(self.max_khz);
                     write!(
                         text,
@@ -114,7 +114,7 @@ impl Board {
                         bogomips(here)
                     )
                 }
-                Arch::X86 => {
+                InstructionSet::X86 => {
                     let mhz = format!("{}.{:03}", cpu.khz / 1_000, cpu.khz % 1_000);
                     let said = self.x86_cpuinfo(u32::try_from(number).unwrap_or(0), &mhz);
                     write!(text, "{said}bogomips\t: {}\n\n", bogomips(top))
@@ -128,7 +128,7 @@ impl Board {
     fn x86_cpuinfo(&self, cpu: u32, mhz: &str) -> String {
         let profile = &self.profile;
         let in_package = self.cpus_of(Shared::Package(cpu));
-        let cores: BTreeSet<u32> = in_package.as_slice().iter().map(|&cpu| profile.core_of(cpu)).collect();
+        let cores: BTreeSet<u32> = in_package.as_slice().iter().map(|&cpu| profile.core_of(cpu)).into_set();
         let signature = profile
             .signature
             .map_or_else(String::new, |[family, model, _]| format!("cpu family\t: {family}\nmodel\t\t: {model}\n"));

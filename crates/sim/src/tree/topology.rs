@@ -4,8 +4,8 @@ use powerband_record::CpuList;
 
 use super::{CPU, Node, Show, Tree};
 use crate::board::Board;
-use crate::cpufreq::Rules;
-use crate::profile::{Arch, Profile};
+use crate::cpufreq::KernelRules;
+use crate::profile::{InstructionSet, Profile};
 
 /// Where the kernel keeps its memory nodes.
 const NODE: &str = "/sys/devices/system/node";
@@ -40,13 +40,13 @@ pub(super) enum Form {
 }
 
 /// Names of the files that show a set of CPUs, its mask and (since 2.6.26) its list, and the first rules that have them.
-const SETS: [(&str, Option<&str>, bool, Rules); 6] = [
-    ("thread_siblings", Some("thread_siblings_list"), true, Rules::V2_6_18),
-    ("core_siblings", Some("core_siblings_list"), false, Rules::V2_6_18),
-    ("core_cpus", Some("core_cpus_list"), true, Rules::V6_1),
-    ("cluster_cpus", Some("cluster_cpus_list"), true, Rules::V6_1),
-    ("die_cpus", Some("die_cpus_list"), false, Rules::V6_1),
-    ("package_cpus", Some("package_cpus_list"), false, Rules::V6_1),
+const SETS: [(&str, Option<&str>, bool, KernelRules); 6] = [
+    ("thread_siblings", Some("thread_siblings_list"), true, KernelRules::V2_6_18),
+    ("core_siblings", Some("core_siblings_list"), false, KernelRules::V2_6_18),
+    ("core_cpus", Some("core_cpus_list"), true, KernelRules::V6_1),
+    ("cluster_cpus", Some("cluster_cpus_list"), true, KernelRules::V6_1),
+    ("die_cpus", Some("die_cpus_list"), false, KernelRules::V6_1),
+    ("package_cpus", Some("package_cpus_list"), false, KernelRules::V6_1),
 ];
 
 impl Tree {
@@ -59,12 +59,12 @@ impl Tree {
         for (mask, list, of_core, since) in SETS.into_iter().filter(|(_, _, _, since)| rules >= *since) {
             let shared = if of_core { Shared::Core(cpu) } else { Shared::Package(cpu) };
             self.add(file(mask), Node::Show(Show::Cpus(shared, Form::Mask)));
-            let lists = rules > Rules::V2_6_18 || since > Rules::V2_6_18;
+            let lists = rules > KernelRules::V2_6_18 || since > KernelRules::V2_6_18;
             if let Some(list) = list.filter(|_| lists) {
                 self.add(file(list), Node::Show(Show::Cpus(shared, Form::List)));
             }
         }
-        if rules == Rules::V6_1 {
+        if rules == KernelRules::V6_1 {
             self.add(file("die_id"), Node::Fixed("0\n".into()));
             // What the kernel says where nothing names clusters: -1 in sixteen bits.
             self.add(file("cluster_id"), Node::Fixed("65535\n".into()));
@@ -74,7 +74,7 @@ impl Tree {
     /// What is there of each CPU whether it is in service or not, and the nodes.
     pub(super) fn add_nodes(&mut self, profile: &Profile) {
         let rules = profile.cpufreq.rules;
-        if rules == Rules::V6_1 {
+        if rules == KernelRules::V6_1 {
             for &cpu in profile.present.as_slice() {
                 self.add(format!("{CPU}/cpu{cpu}/uevent"), Node::Uevent("DRIVER=processor\n"));
                 self.add(format!("{CPU}/cpu{cpu}/subsystem"), Node::Link("../../../../bus/cpu".into()));
@@ -82,11 +82,11 @@ impl Tree {
             }
         }
         // Kernels for ARM boards are built without NUMA.
-        if profile.arch == Arch::Arm {
+        if profile.arch == InstructionSet::Arm {
             return;
         }
         let all = CpuList::new((0..profile.nodes).collect());
-        if rules > Rules::V2_6_18 {
+        if rules > KernelRules::V2_6_18 {
             for name in ["online", "possible", "has_cpu", "has_normal_memory"] {
                 self.add(format!("{NODE}/{name}"), Node::Fixed(format!("{all}\n")));
             }
@@ -100,7 +100,7 @@ impl Tree {
         let rules = profile.cpufreq.rules;
         let folder = format!("{NODE}/node{node}");
         self.add(format!("{folder}/cpumap"), Node::Show(Show::Cpus(Shared::Node(node), Form::Mask)));
-        if rules > Rules::V2_6_18 {
+        if rules > KernelRules::V2_6_18 {
             self.add(format!("{folder}/cpulist"), Node::Show(Show::Cpus(Shared::Node(node), Form::List)));
         }
         if let Some(kib) = profile.memory_kib {
@@ -115,7 +115,7 @@ impl Tree {
         self.add(format!("{folder}/distance"), Node::Fixed(format!("{}\n", distances.join(" "))));
         for &cpu in profile.present.as_slice().iter().filter(|&&cpu| profile.node_of(cpu) == node) {
             self.add(format!("{folder}/cpu{cpu}"), Node::Link(format!("../../cpu/cpu{cpu}")));
-            if rules == Rules::V6_1 {
+            if rules == KernelRules::V6_1 {
                 self.add(format!("{CPU}/cpu{cpu}/node{node}"), Node::Link(format!("../../node/node{node}")));
             }
         }

@@ -2,7 +2,7 @@
 use powerband_machine::Wake;
 use powerband_record::Side;
 
-use super::{SimError, SimWorld, place};
+use super::{SimError, SimWorld};
 use crate::board::Board;
 use crate::fault::{Ending, FaultPlan, Faults, Step};
 use crate::machine;
@@ -59,7 +59,7 @@ impl SimWorld {
     /// Names of the control groups on a side's machine.
     #[must_use]
     pub fn groups(&self, side: Side) -> Vec<String> {
-        let machine = place(side).and_then(|place| self.machines.get(place));
+        let machine = self.place(side).and_then(|place| self.machines.get(place));
         let groups = machine.map(|machine| machine.device().board.groups.iter().filter(|group| group.exists));
         groups.into_iter().flatten().map(|group| group.name.clone()).collect()
     }
@@ -67,7 +67,7 @@ impl SimWorld {
     /// How many processes run on a side's machine.
     #[must_use]
     pub fn running(&self, side: Side) -> usize {
-        place(side)
+        self.place(side)
             .and_then(|place| self.machines.get(place))
             .map_or(0, |machine| machine.device().board.running().len())
     }

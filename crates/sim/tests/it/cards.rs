@@ -313,7 +313,7 @@ fn round_trips_scatter_within_a_run_and_from_run_to_run() {
     assert!(first != second && percentile_us(&second, 0.5) != p50);
     assert_eq!(first, ping(&mut noisy(1), Arrivals::Constant, 500.0), "the same seed gives the same");
     assert_ne!(first, ping(&mut noisy(2), Arrivals::Constant, 500.0));
-    // Without a throttle, behind which the scatter of the far end disappears.
+    // Without a throttle, behind which the scatter of the peer disappears.
     let unthrottled = || {
         let mut world = noisy(1);
         coalesce(&mut world, Side::Near, "rx-usecs", 0);

@@ -31,7 +31,7 @@ fn cycles_come_with_the_clock_while_something_runs() {
         let last = counts(&mut world, cpu);
         let [aperf, mperf, tsc] = [0, 1, 2].map(|place: usize| last[place] - first[place]);
         assert!(tsc.abs_diff(passed_ns * 18 / 10) <= 1, "CPU {cpu}: {tsc} ticks of 1.8 GHz in {passed_ns} ns");
-        // It made cycles of 1.0 GHz in the same time in which the counter beside it ticked at 1.8.
+        // It made cycles of 1.0 GHz in the same time in which the counter next to it ticked at 1.8.
         assert!((aperf * 18).abs_diff(mperf * 10) < 100, "CPU {cpu}: {aperf} cycles, {mperf} ticks");
         let busy = mperf as f64 / tsc as f64;
         assert!(if cpu == 2 { busy > 0.99 } else { busy < 0.3 }, "CPU {cpu}: {busy}");

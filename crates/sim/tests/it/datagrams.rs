@@ -5,7 +5,7 @@ use powerband_sim::SimWorld;
 
 use crate::rig::{SECOND, Transfer, fix, job, router, spawn, until_ended};
 
-/// Datagrams from the far end to the router; how sender and receiver ended.
+/// Datagrams from the peer to the router; how sender and receiver ended.
 fn poured(world: &mut SimWorld, size_bytes: u32, rate_kbit_s: Option<u64>) -> [Finished; 2] {
     let receive = job(Work::DatagramReceive { address: "near".into(), port: 9 });
     let receiver = spawn(world, Side::Near, &receive);

@@ -99,7 +99,7 @@ fn perform(world: &mut SimWorld, deed: Deed, ids: &mut Vec<(Side, ProcessId)>) {
             start(world, Side::Near, work, None, group, ids);
         }
         Deed::Ranks { ranks, group } => {
-            let primes = Work::Primes { ranks: Some(ranks), limit: 200_000, mpirun: false };
+            let primes = Work::Primes { ranks: Some(ranks), limit: 200_000, mpirun: false, among: None };
             start(world, Side::Near, primes, None, group, ids);
         }
         Deed::Listen => {

@@ -1,17 +1,17 @@
 //! Every governor under every kernel's rules, in a closed loop with work: high under load, low when idle.
 use powerband_machine::World;
 use powerband_record::{Demand, Side, Work};
-use powerband_sim::cpufreq::{Governor, Rules};
+use powerband_sim::cpufreq::{Governor, KernelRules};
 use powerband_sim::{Profile, SimWorld};
 
 use crate::rig::{SECOND, alone, count, counter, cpufreq, governor, job, quiet, read, run};
 
 /// The quad-core under other rules, booted with `governor`.
-fn under(rules: Rules, name: Governor, nohz: bool) -> Profile {
+fn under(rules: KernelRules, name: Governor, nohz: bool) -> Profile {
     let mut profile = quiet("quadcore");
     profile.cpufreq.rules = rules;
     profile.cpufreq.nohz = nohz;
-    if rules == Rules::V6_1 {
+    if rules == KernelRules::V6_1 {
         profile.cpufreq.available_governors.push(Governor::Schedutil);
     }
     profile.cpufreq.default_governor = name;
@@ -32,14 +32,14 @@ fn wait(world: &mut SimWorld, for_ns: u64) {
 #[test]
 fn load_raises_the_clock_and_idleness_lowers_it() {
     let all = [
-        (Rules::V2_6_18, Governor::Ondemand, false),
-        (Rules::V2_6_18, Governor::Conservative, false),
-        (Rules::V2_6_32, Governor::Ondemand, true),
-        (Rules::V2_6_32, Governor::Ondemand, false),
-        (Rules::V2_6_32, Governor::Conservative, true),
-        (Rules::V6_1, Governor::Ondemand, true),
-        (Rules::V6_1, Governor::Conservative, true),
-        (Rules::V6_1, Governor::Schedutil, true),
+        (KernelRules::V2_6_18, Governor::Ondemand, false),
+        (KernelRules::V2_6_18, Governor::Conservative, false),
+        (KernelRules::V2_6_32, Governor::Ondemand, true),
+        (KernelRules::V2_6_32, Governor::Ondemand, false),
+        (KernelRules::V2_6_32, Governor::Conservative, true),
+        (KernelRules::V6_1, Governor::Ondemand, true),
+        (KernelRules::V6_1, Governor::Conservative, true),
+        (KernelRules::V6_1, Governor::Schedutil, true),
     ];
     for (rules, name, nohz) in all {
         let mut world = alone(under(rules, name, nohz));
@@ -60,7 +60,7 @@ fn half_a_load_settles_between_the_ends() {
     let demand = Demand { cycles: 12_000_000, memory_share: 0.0, sleep_ns: 5_000_000, repeat: 400 };
     let mut joules = Vec::new();
     for name in ["performance", "ondemand", "powersave"] {
-        let mut world = alone(under(Rules::V6_1, Governor::Performance, true));
+        let mut world = alone(under(KernelRules::V6_1, Governor::Performance, true));
         governor(&mut world, 0, name);
         wait(&mut world, SECOND);
         let energy = |world: &mut SimWorld| -> f64 {

@@ -1,4 +1,4 @@
-//! What is turned is written down, taken back, and done again on the next boot if it was set to stay.
+//! What is turned is written down, undone, and done again on the next boot if it was set to stay.
 use powerband_machine::{Action, Errno, Hold, MemoryLedger, Turn, Undone, World};
 use powerband_record::Side;
 use powerband_sim::{SimError, SimWorld};

@@ -1,7 +1,7 @@
 //! Traces: stretches that take their time whatever the clock, nice ones, and nothing besides them.
 use powerband_machine::{Wake, World};
 use powerband_record::Side;
-use powerband_sim::cpufreq::{Governor, Rules};
+use powerband_sim::cpufreq::{Governor, KernelRules};
 use powerband_sim::{SimError, Stretch};
 
 use crate::rig::{alone, cpufreq, governor, quiet, read, write};
@@ -14,7 +14,7 @@ fn stretch(from_ms: u64, until_ms: u64, nice: bool) -> Stretch {
 
 fn quad() -> powerband_sim::SimWorld {
     let mut profile = quiet("quadcore");
-    profile.cpufreq.rules = Rules::V6_1;
+    profile.cpufreq.rules = KernelRules::V6_1;
     profile.cpufreq.default_governor = Governor::Powersave;
     alone(profile)
 }

@@ -9,7 +9,7 @@ const CPUS: u32 = 40;
 const LIMIT: u64 = 1_000_000_000;
 
 fn primes(ranks: u32) -> Work {
-    Work::Primes { ranks: Some(ranks), limit: LIMIT, mpirun: false }
+    Work::Primes { ranks: Some(ranks), limit: LIMIT, mpirun: false, among: None }
 }
 
 fn server() -> SimWorld {
@@ -124,7 +124,7 @@ fn ranks_wait_asleep_for_the_last() {
 fn more_threads_than_cpus_take_turns() {
     let mut world = server();
     let pinned = powerband_machine::Job { cpus: Some(CpuList::new(vec![1, 2, 3])), ..job(primes(3)) };
-    let small = Work::Primes { ranks: Some(3), limit: 1_000_000, mpirun: false };
+    let small = Work::Primes { ranks: Some(3), limit: 1_000_000, mpirun: false, among: None };
     let turns = run(&mut world, &powerband_machine::Job { work: small.clone(), ..pinned });
     let apart = run(&mut world, &job(small));
     let factor = (real_s(&turns) - 0.44) / (real_s(&apart) - 0.44);
@@ -148,7 +148,7 @@ fn ending_it_ends_every_thread() {
 
 #[test]
 fn without_a_count_there_is_a_rank_for_each_cpu() {
-    let work = Work::Primes { ranks: None, limit: 1_000_000, mpirun: false };
+    let work = Work::Primes { ranks: None, limit: 1_000_000, mpirun: false, among: None };
     let done = run(&mut server(), &job(work.clone()));
     assert_eq!(done.report.unwrap()["ranks"].as_u64(), Some(u64::from(CPUS)));
     let refused = alone(Profile::builtin("pc").unwrap()).machine(Side::Near).unwrap().spawn(&job(work)).unwrap_err();

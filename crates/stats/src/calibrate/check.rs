@@ -2,7 +2,7 @@
 
 use crate::apart::welch;
 use crate::error::Error;
-use crate::judge::Judge;
+use crate::judge::MetricJudge;
 use crate::modes::wilson_interval;
 use crate::order::Slot;
 use crate::random::{Draws, Purpose};
@@ -12,15 +12,15 @@ use crate::table::Table;
 use std::sync::Arc;
 
 /// Fewer blocks have too few ways to be labelled.
-pub(super) const LEAST_BLOCKS: usize = 8;
+pub(super) const MIN_BLOCKS: usize = 8;
 /// As many blocks as an experiment has that is given no limit.
-const MOST_BLOCKS: usize = 30;
+const MAX_BLOCKS: usize = 30;
 /// Level of the test on halves.
 const HALVES_LEVEL: f64 = 0.05;
 
 /// How often a difference was claimed where there is none.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FalseAlarm {
+pub struct FalseAlarmRate {
     /// Share of the runs.
     pub rate: f64,
     /// Its 95 % interval by Wilson's formula, lower end.
@@ -33,7 +33,7 @@ pub struct FalseAlarm {
 
 /// The first half of the trials against the second, as if they were two settings run one after the other.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BackToBack {
+pub struct HalvesTest {
     /// Two-sided p of Welch's test.
     pub p: f64,
     /// Whether it would have been called a difference at 5 %.
@@ -42,17 +42,17 @@ pub struct BackToBack {
 
 /// The whole sequential procedure on the recorded blocks, the two labels of each drawn anew: they are exchangeable, so
 /// every claim is false. The blocks come in an order drawn anew as well: a look at the same three first ones each time would
-/// claim in a quarter of the labellings or in none, as they happen to be alike or not. `values` are on the scale of `rules`. None below [`LEAST_BLOCKS`] blocks or without runs.
+/// claim in a quarter of the labellings or in none, as they happen to be alike or not. `values` are on the scale of `rules`. None below [`MIN_BLOCKS`] blocks or without runs.
 pub(super) fn false_alarm(
     values: &[Vec<f64>],
     rules: &Rules,
     spending: &Arc<Spending>,
     runs: u32,
     seed: u64,
-) -> Result<Option<FalseAlarm>, Error> {
+) -> Result<Option<FalseAlarmRate>, Error> {
     let mut pairs: Vec<[f64; 2]> =
-        values.iter().filter_map(|block| Some([*block.first()?, *block.get(1)?])).take(MOST_BLOCKS).collect();
-    if pairs.len() < LEAST_BLOCKS || runs == 0 {
+        values.iter().filter_map(|block| Some([*block.first()?, *block.get(1)?])).take(MAX_BLOCKS).collect();
+    if pairs.len() < MIN_BLOCKS || runs == 0 {
         return Ok(None);
     }
     let mut alarms = 0;
@@ -62,12 +62,12 @@ pub(super) fn false_alarm(
         alarms += u64::from(claims(&pairs, rules, spending, &mut draws)?);
     }
     let (low, high) = wilson_interval(alarms, u64::from(runs));
-    Ok(Some(FalseAlarm { rate: alarms as f64 / f64::from(runs), low, high, runs }))
+    Ok(Some(FalseAlarmRate { rate: alarms as f64 / f64::from(runs), low, high, runs }))
 }
 
 /// Whether the procedure claims a difference under one labelling.
 fn claims(pairs: &[[f64; 2]], rules: &Rules, spending: &Arc<Spending>, draws: &mut Draws) -> Result<bool, Error> {
-    let mut judge = Judge::new(1, rules.clone(), Arc::clone(spending))?;
+    let mut judge = MetricJudge::new(1, rules.clone(), Arc::clone(spending))?;
     let mut table = Table::new(1);
     for pair in pairs {
         let swapped = usize::from(draws.bits() & 1 == 1);
@@ -86,8 +86,8 @@ fn claims(pairs: &[[f64; 2]], rules: &Rules, spending: &Arc<Spending>, draws: &m
 }
 
 /// Welch's test of the first half against the second, in the order in which they ran.
-pub(super) fn back_to_back(values: &[f64]) -> Option<BackToBack> {
+pub(super) fn back_to_back(values: &[f64]) -> Option<HalvesTest> {
     let (first, second) = values.split_at(values.len() / 2);
     let p = welch(first, second)?.p();
-    Some(BackToBack { p, claims: p < HALVES_LEVEL })
+    Some(HalvesTest { p, claims: p < HALVES_LEVEL })
 }

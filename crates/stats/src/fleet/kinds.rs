@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 /// Error rate of kinds by facts, over all partitions and settings together.
 pub const ALPHA: f64 = 0.005;
 /// Fewest nodes that are split blindly.
-pub const LEAST_BLIND: usize = 8;
+pub const MIN_BLIND: usize = 8;
 /// Distance of two blind groups, in standard deviations inside them.
-const LEAST_DISTANCE: f64 = 4.0;
+const MIN_DISTANCE: f64 = 4.0;
 
 /// Smallest ratio of sums of squares between and within that 0.25 % of normal samples exceed, by number of nodes: 20,000
 /// samples each (Engelman and Hartigan 1969).
@@ -127,7 +127,7 @@ impl Split {
     /// Whether the groups are two kinds.
     #[must_use]
     pub fn is_found(&self) -> bool {
-        self.ratio >= self.critical && self.distance >= LEAST_DISTANCE
+        self.ratio >= self.critical && self.distance >= MIN_DISTANCE
     }
 }
 
@@ -135,7 +135,7 @@ impl Split {
 #[must_use]
 pub fn blind(values: &[f64]) -> Option<Split> {
     let count = values.len();
-    if count < LEAST_BLIND {
+    if count < MIN_BLIND {
         return None;
     }
     let mut order: Vec<usize> = (0..count).collect();

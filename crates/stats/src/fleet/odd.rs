@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 /// Chance of any false odd node in a fleet, for each of effect, level and noise.
 pub const ALPHA: f64 = 0.01 / 3.0;
 /// Fewest nodes among which one can be odd.
-pub const LEAST_NODES: usize = 5;
+pub const MIN_NODES: usize = 5;
 /// Residual degrees of freedom of a node from which its noise is judged.
-pub const LEAST_NOISE_DF: f64 = 6.0;
+pub const MIN_NOISE_DF: f64 = 6.0;
 
 /// Which deviations count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum Deviations {
     /// In both directions.
     Both,
     /// Upwards only.
@@ -59,9 +59,9 @@ impl Odd {
 /// Finds odd values at error rate `alpha`; `excess` is what a value's own noise adds to its variance, 0 where that is unknown.
 /// Nothing is odd among fewer than five. Both slices have the same length.
 #[must_use]
-pub fn find(values: &[f64], excess: &[f64], side: Side, alpha: f64) -> Odd {
+pub fn find(values: &[f64], excess: &[f64], side: Deviations, alpha: f64) -> Odd {
     let count = values.len();
-    if count < LEAST_NODES {
+    if count < MIN_NODES {
         return Odd::default();
     }
     let most = ((count - 1) / 4).clamp(1, 8);
@@ -77,7 +77,7 @@ pub fn find(values: &[f64], excess: &[f64], side: Side, alpha: f64) -> Odd {
 }
 
 /// The value of those `left` that is furthest from the others.
-fn oddest(values: &[f64], excess: &[f64], left: &[usize], side: Side) -> Option<(usize, Suspect)> {
+fn oddest(values: &[f64], excess: &[f64], left: &[usize], side: Deviations) -> Option<(usize, Suspect)> {
     let n = left.len() as f64;
     let centre = left.iter().map(|&node| values[node]).sum::<f64>() / n;
     let squares: f64 = left.iter().map(|&node| (values[node] - centre).powi(2)).sum();
@@ -92,9 +92,9 @@ fn oddest(values: &[f64], excess: &[f64], left: &[usize], side: Side) -> Option<
         let error = (variance * n / (n - 1.0) + own).sqrt();
         let difference = values[node] - mean;
         let t = if difference == 0.0 { 0.0 } else { difference / error };
-        let further = |than: f64| if side == Side::Both { t.abs() > than.abs() } else { t > than };
+        let further = |than: f64| if side == Deviations::Both { t.abs() > than.abs() } else { t > than };
         if best.as_ref().is_none_or(|(_, known)| further(known.t)) {
-            let tail = if side == Side::Both { t_two_sided(t, df) } else { t_upper(t, df) };
+            let tail = if side == Deviations::Both { t_two_sided(t, df) } else { t_upper(t, df) };
             best = Some((place, Suspect { node, mean, sd: variance.sqrt(), t, df, p: n * tail }));
         }
     }
@@ -117,7 +117,7 @@ pub fn effects(of: &Effects, mean: &Mean, alpha: f64) -> Odd {
         node.own_variance().map_or(0.0, |own| (own - of.variance()).max(0.0) / f64::from(node.blocks))
     };
     let excess: Vec<f64> = of.nodes().iter().map(excess).collect();
-    find(&values, &excess, Side::Both, alpha)
+    find(&values, &excess, Deviations::Both, alpha)
 }
 
 /// Noise of each node from the residuals of its own two-way fit, clipped at twice the scale of the fleet so that one wild

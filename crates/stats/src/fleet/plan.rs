@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Blocks a node may be given.
 const BLOCKS: std::ops::RangeInclusive<u32> = 2..=8;
 /// Fewest nodes worth planning for.
-const LEAST_NODES: u32 = 5;
+const MIN_NODES: u32 = 5;
 
 /// What a node and a block cost, and how much they vary.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Costs {
 
 /// Nodes and blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct FleetDesign {
     /// Nodes.
     pub nodes: u32,
     /// Blocks on each.
@@ -34,16 +34,16 @@ pub struct Plan {
 
 /// The division of `budget` with the narrowest interval; none where it does not suffice for five nodes of two blocks.
 #[must_use]
-pub fn plan(budget: f64, costs: &Costs) -> Option<Plan> {
+pub fn plan(budget: f64, costs: &Costs) -> Option<FleetDesign> {
     let of_blocks = |blocks: u32| {
         let nodes = (budget / (costs.node + f64::from(blocks) * costs.block)).floor();
-        if !(nodes >= f64::from(LEAST_NODES) && nodes < f64::from(u32::MAX)) {
+        if !(nodes >= f64::from(MIN_NODES) && nodes < f64::from(u32::MAX)) {
             return None;
         }
         let noise = costs.difference_sd * costs.difference_sd / f64::from(blocks);
         let variance = (costs.between_sd * costs.between_sd + noise) / nodes;
         let half_width = t_upper_quantile(0.025, nodes - 1.0) * variance.sqrt();
-        Some(Plan { nodes: nodes as u32, blocks, half_width })
+        Some(FleetDesign { nodes: nodes as u32, blocks, half_width })
     };
     BLOCKS.filter_map(of_blocks).min_by(|a, b| a.half_width.total_cmp(&b.half_width))
 }

@@ -5,7 +5,7 @@ use crate::random::{Draws, Purpose};
 
 /// How true effects are distributed over nodes; mean 0 and standard deviation 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum EffectShape {
     /// Normal.
     Normal,
     /// Student's t with 3 degrees of freedom.
@@ -29,7 +29,7 @@ pub enum TrialNoise {
 
 /// A fleet that is a formula. Effects and noise are on the scale of the differences.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fleet {
+pub struct FormulaFleet {
     /// Nodes.
     pub nodes: usize,
     /// Fewest and most blocks of a node, drawn for each.
@@ -41,7 +41,7 @@ pub struct Fleet {
     /// Standard deviation of true effects between nodes.
     pub between_sd: f64,
     /// Their distribution.
-    pub shape: Shape,
+    pub shape: EffectShape,
     /// Noise of trials.
     pub noise: TrialNoise,
     /// Its standard deviation.
@@ -52,7 +52,7 @@ pub struct Fleet {
     pub lost: f64,
     /// The first so many nodes have this much added to their true effect: odd nodes, or another kind.
     pub shifted: (usize, f64),
-    /// Added to the level of the first node.
+    /// Added to the level of the first node, in ln.
     pub odd_level: f64,
     /// Standard deviation of the noise of the first node, in those of the others.
     pub odd_noise: f64,
@@ -60,7 +60,7 @@ pub struct Fleet {
     pub tied_to_time: f64,
 }
 
-impl Default for Fleet {
+impl Default for FormulaFleet {
     fn default() -> Self {
         Self {
             nodes: 8,
@@ -68,7 +68,7 @@ impl Default for Fleet {
             settings: 1,
             effect: 0.0,
             between_sd: 0.005,
-            shape: Shape::Normal,
+            shape: EffectShape::Normal,
             noise: TrialNoise::Gauss,
             noise_sd: 0.01,
             level_sd: 0.10,
@@ -83,14 +83,14 @@ impl Default for Fleet {
 
 /// What one node measured.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct SimulatedNode {
     /// Values by block and setting, the reference first.
     pub rows: Vec<Vec<f64>>,
     /// When it finished: a number to sort by.
     pub finished: f64,
 }
 
-impl Node {
+impl SimulatedNode {
     /// Block differences of a setting, from 1.
     pub fn differences(&self, setting: usize) -> impl Iterator<Item = f64> + '_ {
         self.rows.iter().filter_map(move |row| Some(row.get(setting)? - row.first()?))
@@ -109,15 +109,15 @@ impl Node {
     }
 }
 
-impl Fleet {
+impl FormulaFleet {
     /// Draws the fleet of this seed, in the order of its nodes.
     #[must_use]
-    pub fn draw(&self, seed: u64) -> Vec<Node> {
+    pub fn draw(&self, seed: u64) -> Vec<SimulatedNode> {
         let mut draws = Draws::new(seed, Purpose::Noise, 0, 0);
         (0..self.nodes).map(|node| self.node(node, &mut draws)).collect()
     }
 
-    fn node(&self, node: usize, draws: &mut Draws) -> Node {
+    fn node(&self, node: usize, draws: &mut Draws) -> SimulatedNode {
         let (fewest, most) = self.blocks;
         let mut blocks = fewest + draws.below(u64::from(most.saturating_sub(fewest)) + 1) as u32;
         if draws.uniform() < self.lost {
@@ -148,11 +148,11 @@ impl Fleet {
                 row
             })
             .collect();
-        Node { rows, finished }
+        SimulatedNode { rows, finished }
     }
 }
 
-impl Shape {
+impl EffectShape {
     fn draw(self, draws: &mut Draws) -> f64 {
         match self {
             Self::Normal => draws.normal(),

@@ -6,7 +6,7 @@ use crate::distribution::f_upper;
 use serde::{Deserialize, Serialize};
 
 /// Degrees of freedom beyond which the noise counts as known: a tail of F changes by less than a millionth from there on.
-const MOST_DF: f64 = 1e6;
+const MAX_DF: f64 = 1e6;
 
 /// Confidence limit of the standard deviation between nodes: it lies below with probability `p`. None where nothing
 /// separates noise from differences between nodes, or with fewer than two nodes.
@@ -20,7 +20,7 @@ pub fn spread(effects: &Effects, p: f64) -> Option<f64> {
     // Where nodes differ much the noise matters little, so that its own uncertainty does not either.
     let noise_df = |between: f64| {
         let share = (between + noise) / noise;
-        (effects.df() * share * share).min(MOST_DF.max(effects.df()))
+        (effects.df() * share * share).min(MAX_DF.max(effects.df()))
     };
     let above = |between: f64| f_upper(effects.weighted(between).q / df, df, noise_df(between)) > p;
     if above(0.0) {

@@ -1,7 +1,7 @@
 //! Worked examples to a millionth, and what must hold of every fleet.
 
 use super::kinds::{blind, partitions};
-use super::odd::{Side, find};
+use super::odd::{Deviations, find};
 use super::plan::{Costs, plan};
 use super::waves::{ends, look};
 use super::*;
@@ -79,7 +79,7 @@ fn five_nodes_of_which_some_lost_blocks() {
 #[test]
 fn an_odd_node_and_one_that_is_only_noisy() {
     let values: Vec<f64> = [3.1, 2.8, 3.5, 2.6, 3.3, 3.0, -2.4, 2.9, 3.4, 2.7].iter().map(|y| y / 100.0).collect();
-    let found = find(&values, &[0.0; 10], Side::Both, odd::ALPHA);
+    let found = find(&values, &[0.0; 10], Deviations::Both, odd::ALPHA);
     assert_eq!(found.odd, 1);
     let first = found.suspects[0];
     assert_eq!(first.node, 6);
@@ -94,7 +94,7 @@ fn an_odd_node_and_one_that_is_only_noisy() {
     assert!((second.p - 1.0996).abs() < 5e-5, "{}", second.p);
     let mut excess = [0.0; 10];
     excess[6] = 1e-4;
-    let noisy = find(&values, &excess, Side::Both, odd::ALPHA);
+    let noisy = find(&values, &excess, Deviations::Both, odd::ALPHA);
     assert_eq!(noisy.odd, 0);
     close(noisy.suspects[0].t, -5.154_513);
     close(noisy.suspects[0].p, 0.008_694_93);
@@ -194,7 +194,7 @@ fn extremes_give_numbers() {
     assert_eq!(NodeEffect::of(&[f64::NAN]), None);
     // Nothing is known of nodes that all measure the same, and nothing is divided.
     assert_eq!(blind(&[0.5; 12]), None);
-    assert_eq!(find(&[0.5; 12], &[0.0; 12], Side::Both, odd::ALPHA).odd, 0);
+    assert_eq!(find(&[0.5; 12], &[0.0; 12], Deviations::Both, odd::ALPHA).odd, 0);
 }
 
 #[test]

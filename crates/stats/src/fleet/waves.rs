@@ -7,7 +7,7 @@ use super::holds::{Bounds, holds};
 use super::mean::{Mean, mean};
 use super::within::{Effects, NodeEffect};
 use crate::contrast::Contrast;
-use crate::predict::{Course, Prediction, predict};
+use crate::predict::{Forecast, Prediction, predict};
 use crate::rules::Rules;
 use crate::spending::Spending;
 use crate::verdict::Claim;
@@ -38,7 +38,7 @@ pub enum Most {
 
 /// One setting at the latest look.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct SettingStanding {
     /// What is claimed of the mean effect. A claim stays.
     pub claim: Claim,
     /// Nodes at the look that claimed it.
@@ -59,7 +59,7 @@ pub struct Standing {
     pub predicted: Option<Prediction>,
 }
 
-impl Standing {
+impl SettingStanding {
     const OPEN: Self = Self {
         claim: Claim::Open,
         claimed_at: None,
@@ -81,11 +81,11 @@ impl Standing {
 
 /// All settings at the latest look.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Look {
+pub struct FleetLook {
     /// Positions of the order that it uses, all of whose nodes are finished or given up.
     pub positions: u32,
     /// By setting, in the order given.
-    pub settings: Vec<Standing>,
+    pub settings: Vec<SettingStanding>,
 }
 
 /// Looks at a fleet after each of its waves, from the first to the latest that is complete.
@@ -94,10 +94,10 @@ pub struct Look {
 /// position what was measured. A node that is lost measured nothing, or a part. The answer depends on these alone and not on
 /// when it is asked for, so it may be computed anew each time.
 #[must_use]
-pub fn look(ended: &[bool], settings: &[Vec<Option<NodeEffect>>], rules: &Rules, spending: &Spending) -> Look {
+pub fn look(ended: &[bool], settings: &[Vec<Option<NodeEffect>>], rules: &Rules, spending: &Spending) -> FleetLook {
     let nodes = u32::try_from(ended.len()).unwrap_or(u32::MAX);
     let complete = ended.iter().take_while(|ended| **ended).count();
-    let mut look = Look { positions: 0, settings: vec![Standing::OPEN; settings.len()] };
+    let mut look = FleetLook { positions: 0, settings: vec![SettingStanding::OPEN; settings.len()] };
     for end in ends(nodes).filter(|end| *end as usize <= complete) {
         look.positions = end;
         for (standing, measured) in look.settings.iter_mut().zip(settings) {
@@ -114,12 +114,12 @@ pub fn look(ended: &[bool], settings: &[Vec<Option<NodeEffect>>], rules: &Rules,
 }
 
 /// Nodes that may be compared: those of the mean, from the first look on.
-fn counted_nodes(setting: &Standing) -> Option<(Mean, u32)> {
+fn counted_nodes(setting: &SettingStanding) -> Option<(Mean, u32)> {
     setting.mean.filter(|mean| mean.nodes >= FIRST_LOOK).map(|mean| (mean, mean.nodes))
 }
 
 /// Takes in the nodes of one more wave for one of `settings` settings, and claims what is claimed of 90 % of nodes.
-fn update(setting: &mut Standing, effects: &Effects, settings: usize, rules: &Rules, spending: &Spending) {
+fn update(setting: &mut SettingStanding, effects: &Effects, settings: usize, rules: &Rules, spending: &Spending) {
     setting.mean = mean(effects);
     let Some((mean, nodes)) = counted_nodes(setting) else { return };
     let nominal = |alpha: f64| spending.nominal(rules.spend, alpha, FIRST_LOOK, nodes);
@@ -138,14 +138,14 @@ fn update(setting: &mut Standing, effects: &Effects, settings: usize, rules: &Ru
 }
 
 /// Claims differences by Holm's steps, and "same" within the margin.
-fn claim(settings: &mut [Standing], rules: &Rules, spending: &Spending) {
+fn claim(settings: &mut [SettingStanding], rules: &Rules, spending: &Spending) {
     let before: Vec<bool> = settings.iter().map(|setting| !setting.claim.is_open()).collect();
     loop {
         let different = settings.iter().filter(|setting| setting.claim.is_difference()).count();
         let alpha = rules.difference_level(settings.len() - different);
         let level = |nodes: u32| spending.nominal(rules.spend, alpha, FIRST_LOOK, nodes);
         let open = settings.iter_mut().filter(|setting| setting.claim.is_open());
-        let ratio = |setting: &Standing| {
+        let ratio = |setting: &SettingStanding| {
             let (mean, nodes) = counted_nodes(setting)?;
             Some(mean.p() / level(nodes))
         };
@@ -168,7 +168,7 @@ fn claim(settings: &mut [Standing], rules: &Rules, spending: &Spending) {
 }
 
 /// Level and prediction after the latest look, of so many settings, so many of which are claimed to differ.
-fn finish(setting: &mut Standing, (settings, different): (usize, usize), rules: &Rules, spending: &Spending) {
+fn finish(setting: &mut SettingStanding, (settings, different): (usize, usize), rules: &Rules, spending: &Spending) {
     let Some((mean, nodes)) = counted_nodes(setting) else { return };
     let difference = rules.difference_level(settings - different);
     setting.level = spending.nominal(rules.spend, difference, FIRST_LOOK, nodes);
@@ -188,5 +188,5 @@ fn finish(setting: &mut Standing, (settings, different): (usize, usize), rules: 
     let margin = rules.margin_on_scale();
     let same = rules.same_level(settings);
     setting.predicted =
-        predict(&contrast, &Course { spending, spend: rules.spend, first: FIRST_LOOK, difference, same, margin });
+        predict(&contrast, &Forecast { spending, spend: rules.spend, first: FIRST_LOOK, difference, same, margin });
 }

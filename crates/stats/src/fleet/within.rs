@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Variance of a block difference where all differences of each node are equal, so that weights stay finite.
-const LEAST_VARIANCE: f64 = 1e-14;
+const MIN_VARIANCE: f64 = 1e-14;
 
 /// Effect of one setting on one node, on the scale of the differences.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl Effects {
         let centre = nodes.iter().map(|node| node.mean).sum::<f64>() / count;
         let df = nodes.iter().map(|node| f64::from(node.blocks - node.blocks.min(1))).sum::<f64>();
         let squares = nodes.iter().map(|node| node.squares).sum::<f64>();
-        let variance = if df > 0.0 && squares > 0.0 { squares / df } else { LEAST_VARIANCE };
+        let variance = if df > 0.0 && squares > 0.0 { squares / df } else { MIN_VARIANCE };
         let mean_inverse = nodes.iter().map(|node| 1.0 / f64::from(node.blocks.max(1))).sum::<f64>() / count;
         let mut sums: std::collections::BTreeMap<u32, Class> = std::collections::BTreeMap::new();
         for node in &nodes {

@@ -1,6 +1,6 @@
 //! What is claimed where a setting may move the trial after it.
 
-use super::Judge;
+use super::MetricJudge;
 use crate::after::{After, after_effect};
 use crate::contrast::{Contrast, Differences};
 use crate::winsor::pool;
@@ -9,7 +9,7 @@ use crate::winsor::pool;
 /// alone explains as well is left open. It takes two settings 2 % more trials under normal noise, several hardly any.
 const PLAUSIBLE: f64 = 0.1;
 
-impl Judge {
+impl MetricJudge {
     /// The largest after-effect of the latest fit.
     pub(super) fn after(&self) -> Option<After> {
         after_effect(&self.fit, &pool(&self.fit, &self.winsor))
@@ -31,7 +31,7 @@ impl Judge {
         agrees && without.p_difference() <= level
     }
 
-    /// As [`Judge::differs_without`] for a setting found the same.
+    /// As [`MetricJudge::differs_without`] for a setting found the same.
     pub(super) fn is_same_without(&self, after: Option<&After>, index: usize) -> bool {
         let Some((after, without)) = after.and_then(|it| Some((it, self.without(it, index + 1)?))) else { return true };
         let level = if after.found.is_shown() { self.states[index].test.same_level } else { PLAUSIBLE };

@@ -1,6 +1,6 @@
 //! From what the judge knows to what it tells.
 
-use super::{Judge, State};
+use super::{MetricJudge, State};
 use crate::after::After;
 use crate::contrast::Contrast;
 use crate::drift::{change_point, drift};
@@ -9,10 +9,10 @@ use crate::period::period;
 use crate::predict::predict;
 use crate::signed_rank;
 use crate::steady::FirstBlock;
-use crate::verdict::{Claim, Look, SettingLook};
+use crate::verdict::{Claim, SettingLook, TableLook};
 use crate::winsor::pool;
 
-impl Judge {
+impl MetricJudge {
     /// The differences of one setting (from 1), in block order.
     pub(super) fn block_differences(&self, setting: usize) -> Vec<f64> {
         self.differences_of(&self.fit.used, setting)
@@ -68,7 +68,7 @@ impl Judge {
     }
 
     /// Everything, after a successful advance.
-    pub(super) fn describe(&self) -> Look {
+    pub(super) fn describe(&self) -> TableLook {
         let fit = &self.fit;
         let clipped = fit.observations.iter().zip(&self.winsor.clipped);
         let drift = drift(&fit.block_levels);
@@ -83,7 +83,7 @@ impl Judge {
             look.predicted = predict(&contrast, &self.course());
             Some(look)
         });
-        Look {
+        TableLook {
             blocks: fit.rows() as u32,
             first_block_dropped: self.first_block == FirstBlock::Dropped,
             noise_sd: pool(fit, &self.winsor).variance.sqrt(),

@@ -1,10 +1,10 @@
 //! Claims about means of values as measured, whatever their distribution.
 
-use super::Judge;
+use super::MetricJudge;
 use crate::contrast::{Contrast, Differences};
 use crate::winsor::pool;
 
-impl Judge {
+impl MetricJudge {
     /// p of "no difference" and of "beyond the margin" of the means, each the larger of the usual one and that with one more
     /// block against the claim, as far from the mean as the furthest seen. The t test alone takes a tail that has not been
     /// seen yet for none: one setting skewed, the means alike, it finds different in 9 % of experiments.

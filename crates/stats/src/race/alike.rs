@@ -1,19 +1,19 @@
 //! Two settings that differ in nothing, on a machine that is any function.
 
-use super::{BUDGET_BLOCKS, Experiment, Procedure, TEN, WARM_UP_TRIALS, looks_steady, read, repeated};
+use super::{BUDGET_BLOCKS, KnownExperiment, Procedure, TEN, WARM_UP_TRIALS, looks_steady, read, repeated};
 use crate::error::Error;
-use crate::judge::Judge;
+use crate::judge::MetricJudge;
 use crate::order::{Slot, open_order, slots};
 use crate::rules::{Rules, Scale};
 use crate::spending::Spending;
-use crate::table::{Ran, Table};
+use crate::table::{Table, TrialTime};
 use crate::verdict::Claim;
 use std::sync::Arc;
 
 /// Compares two settings of which `trial` gives the values, in log per cent: what is claimed of the second, and the trials used.
 ///
 /// # Errors
-/// As [`Judge::new`] and [`Judge::look`].
+/// As [`MetricJudge::new`] and [`MetricJudge::look`].
 pub fn two_alike(
     procedure: &Procedure,
     margin: f64,
@@ -21,7 +21,7 @@ pub fn two_alike(
     seed: u64,
     trial: &mut dyn FnMut(usize) -> f64,
 ) -> Result<(Claim, usize), Error> {
-    let experiment = Experiment { name: "alike", effects: &[0.0], noise_sd: 1.0, margin };
+    let experiment = KnownExperiment { name: "alike", effects: &[0.0], noise_sd: 1.0, margin };
     let samples = match procedure {
         Procedure::Blocks(rules) => {
             let rules = Rules { scale: Scale::Linear, margin, ..rules.clone() };
@@ -43,12 +43,12 @@ fn blocks(
     seed: u64,
     trial: &mut dyn FnMut(usize) -> f64,
 ) -> Result<(Claim, usize), Error> {
-    let mut judge = Judge::new(1, rules, Arc::clone(spending))?;
+    let mut judge = MetricJudge::new(1, rules, Arc::clone(spending))?;
     let mut table = Table::new(1);
     let slots = slots(1, &[1]);
     let (mut trials, mut before) = (0, None);
     let mut one = |slot: Slot| {
-        let ran = Ran { trial: trials, before };
+        let ran = TrialTime { trial: trials, before };
         (trials, before) = (trials + 1, Some(slot.setting));
         (trial(slot.setting), ran)
     };

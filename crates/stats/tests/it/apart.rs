@@ -5,7 +5,7 @@ use crate::tables::{linear, spending};
 use powerband_stats::apart::{sessions, through_reference, welch};
 use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::{Noise, NoiseStream};
-use powerband_stats::{Claim, Judge, Rules, Scale, SettingLook};
+use powerband_stats::{Claim, MetricJudge, Rules, Scale, SettingLook};
 use std::sync::Arc;
 
 /// One setting against its reference, stopped when it likes; how it looks at its end.
@@ -14,7 +14,7 @@ fn ended(noise: Noise, effect: f64, key: u64) -> Option<SettingLook> {
     let formula = Formula::new(vec![0.0, effect], 1.0, noise);
     let limits = Limits { blocks: 20, warm_up: 0, seed: key };
     let ended = race_to_verdict(&formula, &rules, &spending(), limits).unwrap();
-    let mut judge = Judge::new(1, rules, Arc::clone(&spending())).unwrap();
+    let mut judge = MetricJudge::new(1, rules, Arc::clone(&spending())).unwrap();
     judge.look(&ended.table).unwrap().settings.into_iter().next()
 }
 

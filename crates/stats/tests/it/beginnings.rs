@@ -7,7 +7,8 @@ use powerband_stats::modes::{modes, stands_out, wilson_interval};
 use powerband_stats::noise::Noise;
 use powerband_stats::steady::{FirstBlock, first_block, warm_up_is_over};
 use powerband_stats::{
-    Draws, Judge, Patience, Purpose, Scale, Table, block_order, carry_over, change_point, drift, slots, trials_left,
+    Draws, MetricJudge, Patience, Purpose, Scale, Table, block_order, carry_over, change_point, drift, slots,
+    trials_left,
 };
 
 #[test]
@@ -63,7 +64,7 @@ fn a_dropped_first_block_is_replaced() {
     let mut rows = vec![vec![14.0, 10.0, 10.1, 10.0]];
     rows.extend((0..3).map(|b| quiet(f64::from(b))));
     let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
-    let mut judge = Judge::new(3, linear(0.05), spending()).unwrap();
+    let mut judge = MetricJudge::new(3, linear(0.05), spending()).unwrap();
     assert!(judge.look(&table(&rows[..3])).is_err(), "two blocks are left of three");
     let look = judge.look(&table(&rows)).unwrap();
     assert!(look.first_block_dropped);
@@ -71,7 +72,7 @@ fn a_dropped_first_block_is_replaced() {
     // A stored table looked at once, long after, leaves out the same block.
     let mut later = rows.clone();
     later.extend_from_slice(&rows[1..]);
-    let look = Judge::new(3, linear(0.05), spending()).unwrap().look(&table(&later)).unwrap();
+    let look = MetricJudge::new(3, linear(0.05), spending()).unwrap().look(&table(&later)).unwrap();
     assert!(look.first_block_dropped && look.blocks == 6);
 }
 
@@ -128,7 +129,7 @@ fn carry_over_shrinks_and_never_invents() {
                 let slots = slots(powerband_stats::reference_copies(m), &others);
                 bench.block(&mut table, key, &slots, Scale::Linear).unwrap();
             }
-            let mut judge = Judge::new(m, linear(0.5), spending()).unwrap();
+            let mut judge = MetricJudge::new(m, linear(0.5), spending()).unwrap();
             judge.advance(&table).unwrap();
             sum += judge.contrast(1).unwrap().effect / f64::from(count);
         }
@@ -140,7 +141,7 @@ fn carry_over_shrinks_and_never_invents() {
 #[test]
 fn same_is_withheld_while_carry_over_is_suspected() {
     let equal = table(&[&[5.0, 5.0], &[5.0, 5.0], &[5.0, 5.0]]);
-    let mut judge = Judge::new(1, linear(0.5), spending()).unwrap();
+    let mut judge = MetricJudge::new(1, linear(0.5), spending()).unwrap();
     judge.withhold_same(true);
     assert!(judge.look(&equal).unwrap().settings[0].claim.is_open());
 }
@@ -210,7 +211,8 @@ fn a_long_tail_is_one_mode_and_two_modes_are_still_two() {
         ("exponential", |draws| -libm::log(draws.uniform())),
         ("log-normal", |draws| libm::exp(0.75 * draws.normal())),
     ];
-    let allowed = 100.0 * f64::from(limit(20, 200)) / f64::from(count);
+    // One in twenty, and what chance adds to that once in a thousand times, whatever the seed.
+    let allowed = 100.0 * f64::from(limit(34, 243)) / f64::from(count);
     for n in [24, 40] {
         for (case, (name, law)) in (760..).zip(tails) {
             let share = found(n, case, law);
@@ -236,7 +238,7 @@ fn a_spread_that_stands_out_waits_for_eight_blocks() {
         let key = seed(760, run);
         let mut bench = formula.start(key, 100);
         let mut table = Table::new(4);
-        let mut judge = Judge::new(4, linear(0.5), spending()).unwrap();
+        let mut judge = MetricJudge::new(4, linear(0.5), spending()).unwrap();
         for _ in 0..7 {
             bench.block(&mut table, key, &slots(2, &[1, 2, 3, 4]), Scale::Linear).unwrap();
             let Ok(look) = judge.look(&table) else { continue };
@@ -304,7 +306,7 @@ fn predictions_are_about_right() {
         if ended.blocks <= 8 {
             continue;
         }
-        let mut judge = Judge::new(1, linear(0.5), spending()).unwrap();
+        let mut judge = MetricJudge::new(1, linear(0.5), spending()).unwrap();
         let mut look = None;
         for blocks in 3..=8 {
             look = judge.look(&ended.table.prefix(blocks)).ok();

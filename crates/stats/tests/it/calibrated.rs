@@ -3,24 +3,28 @@
 use crate::runs::{limit, runs, seed};
 use crate::tables::spending;
 use powerband_stats::Rules;
-use powerband_stats::calibrate::{Advice, Calibrated, Question, Trial, calibrate, detectable, time_needed};
+use powerband_stats::calibrate::{
+    Calibrated, CalibrationAdvice, CalibrationQuestion, CalibrationTrial, calibrate, detectable, time_needed,
+};
 use powerband_stats::noise::{Noise, NoiseStream};
 
 /// Twelve blocks of two, as `calibrate` runs when nothing else is said.
 const TRIALS: usize = 24;
 
-fn trials(noise: Noise, sd: f64, key: u64, count: usize) -> Vec<Trial> {
+fn trials(noise: Noise, sd: f64, key: u64, count: usize) -> Vec<CalibrationTrial> {
     let mut stream = NoiseStream::new(noise, key, 0, count as u32);
-    (0..count).map(|place| Trial { block: place as u32 / 2, value: 100.0 * (sd * stream.at(place)).exp() }).collect()
+    (0..count)
+        .map(|place| CalibrationTrial { block: place as u32 / 2, value: 100.0 * (sd * stream.at(place)).exp() })
+        .collect()
 }
 
-fn found(trials: &[Trial], relabels: u32) -> Calibrated {
+fn found(trials: &[CalibrationTrial], relabels: u32) -> Calibrated {
     let rules = Rules::default();
-    calibrate(&Question { trials, trial_s: 5.0, rules: &rules, relabels, seed: 3 }, &spending()).unwrap()
+    calibrate(&CalibrationQuestion { trials, trial_s: 5.0, rules: &rules, relabels, seed: 3 }, &spending()).unwrap()
 }
 
 /// How many of a hundred calibrations of a noise give this advice.
-fn advised(noise: Noise, sd: f64, advice: Advice) -> u32 {
+fn advised(noise: Noise, sd: f64, advice: CalibrationAdvice) -> u32 {
     let count = 100;
     (0..count).map(|run| u32::from(found(&trials(noise, sd, seed(700, run), TRIALS), 0).advice.contains(&advice))).sum()
 }
@@ -65,19 +69,28 @@ fn noise_is_found_as_large_as_it_is() {
 #[test]
 fn advice_fits_the_noise() {
     // Each noise nearly always brings the advice that fits; quiet independent noise brings little of anything.
-    assert!(advised(Noise::Ar, 0.02, Advice::ShorterTrials) >= 70);
-    assert!(advised(Noise::Linear, 0.02, Advice::ShorterTrials) >= 70);
-    assert!(advised(Noise::Step, 0.02, Advice::ShorterTrials) >= 70);
-    assert!(advised(Noise::Bimodal, 0.02, Advice::TwoRegimes) >= 60);
-    assert!(advised(Noise::Gauss, 0.02, Advice::LongerTrials) >= 50);
-    for advice in [Advice::ShorterTrials, Advice::TwoRegimes, Advice::Outliers, Advice::LongerWarmUp] {
+    assert!(advised(Noise::Ar, 0.02, CalibrationAdvice::ShorterTrials) >= 70);
+    assert!(advised(Noise::Linear, 0.02, CalibrationAdvice::ShorterTrials) >= 70);
+    assert!(advised(Noise::Step, 0.02, CalibrationAdvice::ShorterTrials) >= 70);
+    assert!(advised(Noise::Bimodal, 0.02, CalibrationAdvice::TwoRegimes) >= 60);
+    assert!(advised(Noise::Gauss, 0.02, CalibrationAdvice::LongerTrials) >= 50);
+    for advice in [
+        CalibrationAdvice::ShorterTrials,
+        CalibrationAdvice::TwoRegimes,
+        CalibrationAdvice::Outliers,
+        CalibrationAdvice::LongerWarmUp,
+    ] {
         let wrong = advised(Noise::Gauss, 0.02, advice);
         assert!(wrong <= 15, "{advice:?} in {wrong} of 100 under independent noise");
     }
-    assert_eq!(advised(Noise::Gauss, 0.002, Advice::LongerTrials), 0, "nothing is gained below the least margin");
-    assert!(advised(Noise::Ar, 0.02, Advice::LongerTrials) <= 15);
+    assert_eq!(
+        advised(Noise::Gauss, 0.002, CalibrationAdvice::LongerTrials),
+        0,
+        "nothing is gained below the least margin"
+    );
+    assert!(advised(Noise::Ar, 0.02, CalibrationAdvice::LongerTrials) <= 15);
     for noise in [Noise::Step, Noise::Sine, Noise::Linear] {
-        let wrong = advised(noise, 0.02, Advice::TwoRegimes);
+        let wrong = advised(noise, 0.02, CalibrationAdvice::TwoRegimes);
         assert!(wrong <= 15, "a change in time is no pair of regimes: {} in {wrong} of 100", noise.name());
     }
 }
@@ -89,7 +102,7 @@ fn outliers_are_named() {
     quiet[16].value *= 0.8;
     let found = found(&quiet, 0);
     assert_eq!(found.outliers, [7, 16]);
-    assert!(found.advice.contains(&Advice::Outliers), "{:?}", found.advice);
+    assert!(found.advice.contains(&CalibrationAdvice::Outliers), "{:?}", found.advice);
     assert!((found.outlier_share() - 2.0 / 24.0).abs() < 1e-12);
 }
 
@@ -98,7 +111,7 @@ fn a_first_block_apart_asks_for_more_warm_up() {
     let mut cold = trials(Noise::Gauss, 0.005, 6, TRIALS);
     cold[0].value *= 1.1;
     cold[1].value *= 1.1;
-    assert!(found(&cold, 0).advice.contains(&Advice::LongerWarmUp));
+    assert!(found(&cold, 0).advice.contains(&CalibrationAdvice::LongerWarmUp));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Figures worked by hand or by another program, to the digits given.
 
 use crate::tables::{linear, spending, table};
-use powerband_stats::{Claim, Judge, Rules, Spend};
+use powerband_stats::{Claim, MetricJudge, Rules, Spend};
 
 fn close(have: f64, want: f64, relative: f64) {
     assert!((have - want).abs() <= relative * want.abs(), "{have} is not {want}");
@@ -11,7 +11,7 @@ fn close(have: f64, want: f64, relative: f64) {
 fn two_settings_by_hand() {
     let rows: [&[f64]; 4] = [&[100., 103., 98.], &[102., 104., 101.], &[99., 103., 97.], &[101., 105.5, 99.]];
     // Four blocks of three trials leave six degrees of freedom, too few to pull anything in.
-    let mut judge = Judge::new(2, Rules::default(), spending()).unwrap();
+    let mut judge = MetricJudge::new(2, Rules::default(), spending()).unwrap();
     let look = judge.look(&table(&rows)).unwrap();
     let [a, b] = &look.settings[..] else { panic!("two settings") };
     close(a.contrast.effect, 0.033044, 2e-5);
@@ -32,7 +32,7 @@ fn one_setting_at_the_fourth_block() {
     let d = [0.011, 0.018, 0.009, 0.021];
     let rows: Vec<Vec<f64>> = d.iter().map(|d| vec![0.0, *d]).collect();
     let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
-    let mut judge = Judge::new(1, linear(0.001), spending()).unwrap();
+    let mut judge = MetricJudge::new(1, linear(0.001), spending()).unwrap();
     let look = judge.look(&table(&rows)).unwrap();
     let a = &look.settings[0];
     close(a.contrast.t(), 5.1947, 1e-5);
@@ -174,7 +174,7 @@ fn boundary_spends_what_it_may() {
 #[test]
 fn three_rounds_of_two_governors_decide_nothing() {
     let rows: [&[f64]; 3] = [&[2529.9, 2137.6], &[2249.8, 2107.1], &[2181.5, 2085.9]];
-    let mut judge = Judge::new(1, Rules::default(), spending()).unwrap();
+    let mut judge = MetricJudge::new(1, Rules::default(), spending()).unwrap();
     let look = judge.look(&table(&rows)).unwrap();
     let a = &look.settings[0];
     close(a.contrast.t(), -2.430, 3e-4);
@@ -216,7 +216,7 @@ fn measured_apart() {
     assert!(low < 0.0 && high.abs() < 1e-9, "the interval at level p just touches zero");
     // Two experiments with a reference in common: differences of differences, variances added.
     let rows: [&[f64]; 4] = [&[100., 103., 98.], &[102., 104., 101.], &[99., 103., 97.], &[101., 105.5, 99.]];
-    let look = Judge::new(2, Rules::default(), spending()).unwrap().look(&table(&rows)).unwrap();
+    let look = MetricJudge::new(2, Rules::default(), spending()).unwrap().look(&table(&rows)).unwrap();
     let between = through_reference(&look.settings[0], &look.settings[1]);
     close(between.effect, 0.033044 + 0.017616, 3e-5);
     close(between.standard_error, (2.0 * 3.1825e-5_f64).sqrt(), 2e-5);

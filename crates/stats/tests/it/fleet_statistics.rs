@@ -9,7 +9,7 @@ mod odd;
 mod stop;
 
 use crate::runs::{runs, seed, sweeping};
-use powerband_stats::fleet::simulated::{Fleet, Node, Shape, TrialNoise};
+use powerband_stats::fleet::simulated::{EffectShape, FormulaFleet, SimulatedNode, TrialNoise};
 use powerband_stats::fleet::{Effects, NodeEffect};
 
 /// Noises of trials by name.
@@ -43,17 +43,17 @@ fn blocks() -> &'static [u32] {
 }
 
 /// Effects of the first setting on the nodes that measured it.
-fn effects(nodes: &[Node]) -> Effects {
+fn effects(nodes: &[SimulatedNode]) -> Effects {
     Effects::new(nodes.iter().filter_map(|node| node.effect(1)).collect())
 }
 
 /// Effects by position.
-fn measured(nodes: &[Node]) -> Vec<Option<NodeEffect>> {
+fn measured(nodes: &[SimulatedNode]) -> Vec<Option<NodeEffect>> {
     nodes.iter().map(|node| node.effect(1)).collect()
 }
 
 /// Number of this case's fleets of which `of` holds.
-fn count(fleet: &Fleet, case: u64, fleets: u32, of: impl Fn(&[Node]) -> bool) -> u32 {
+fn count(fleet: &FormulaFleet, case: u64, fleets: u32, of: impl Fn(&[SimulatedNode]) -> bool) -> u32 {
     (0..fleets).map(|run| u32::from(of(&fleet.draw(seed(case, run))))).sum()
 }
 
@@ -63,4 +63,4 @@ fn percent(count: u32, of: u32) -> f64 {
 }
 
 /// Shapes of effects that are not normal.
-const NOT_NORMAL: [(&str, Shape); 2] = [("t3", Shape::T3), ("exponential", Shape::Exponential)];
+const NOT_NORMAL: [(&str, EffectShape); 2] = [("t3", EffectShape::T3), ("exponential", EffectShape::Exponential)];

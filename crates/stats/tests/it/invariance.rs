@@ -1,7 +1,7 @@
 //! What must not change a verdict, what must mirror it, and what must be refused.
 
 use crate::tables::{linear, spending, table};
-use powerband_stats::{Claim, Error, Judge, Look, Rules, Slot, Table, slots};
+use powerband_stats::{Claim, Error, MetricJudge, Rules, Slot, Table, TableLook, slots};
 use proptest::prelude::*;
 
 /// A random experiment: settings, copies of the reference, and values in the order of slots, block after block.
@@ -33,13 +33,13 @@ fn build(m: usize, rows: &[Vec<f64>]) -> Table {
 }
 
 /// One look at the whole table.
-fn look(table: &Table, rules: &Rules) -> Look {
-    Judge::new(table.settings(), rules.clone(), spending()).unwrap().look(table).unwrap()
+fn look(table: &Table, rules: &Rules) -> TableLook {
+    MetricJudge::new(table.settings(), rules.clone(), spending()).unwrap().look(table).unwrap()
 }
 
 /// Every look, as in an experiment.
-fn all_looks(table: &Table, rules: &Rules) -> Look {
-    let mut judge = Judge::new(table.settings(), rules.clone(), spending()).unwrap();
+fn all_looks(table: &Table, rules: &Rules) -> TableLook {
+    let mut judge = MetricJudge::new(table.settings(), rules.clone(), spending()).unwrap();
     let mut last = None;
     for blocks in 1..=table.blocks() {
         match judge.look(&table.prefix(blocks)) {
@@ -51,7 +51,7 @@ fn all_looks(table: &Table, rules: &Rules) -> Look {
     last.unwrap()
 }
 
-fn claims(look: &Look) -> Vec<(Claim, Option<u32>)> {
+fn claims(look: &TableLook) -> Vec<(Claim, Option<u32>)> {
     look.settings.iter().map(|s| (s.claim, s.claimed_at)).collect()
 }
 
@@ -144,8 +144,8 @@ proptest! {
     fn a_claimed_setting_moves_nobody_afterwards((m, rows) in experiment(), later in -1e3..1e3_f64) {
         let rules = linear(0.7);
         let whole = build(m, &rows);
-        let mut with = Judge::new(m, rules.clone(), spending()).unwrap();
-        let mut without = Judge::new(m, rules, spending()).unwrap();
+        let mut with = MetricJudge::new(m, rules.clone(), spending()).unwrap();
+        let mut without = MetricJudge::new(m, rules, spending()).unwrap();
         let (mut noisy, mut bare) = (whole.clone(), whole.clone());
         for blocks in 1..=whole.blocks() {
             let looks = (with.look(&noisy.prefix(blocks)), without.look(&bare.prefix(blocks)));
@@ -187,7 +187,7 @@ fn equal_data_are_the_same_and_nothing_is_nan() {
 
 #[test]
 fn what_cannot_be_judged_is_refused_by_name() {
-    let judge = |m: usize, rules: Rules| Judge::new(m, rules, spending()).unwrap();
+    let judge = |m: usize, rules: Rules| MetricJudge::new(m, rules, spending()).unwrap();
     let two = table(&[&[1.0, 2.0], &[1.0, 2.0]]);
     assert_eq!(judge(1, Rules::default()).look(&two), Err(Error::TooFewBlocks { have: 2, need: 3 }));
     let mut one = Table::new(1);
@@ -208,10 +208,10 @@ fn what_cannot_be_judged_is_refused_by_name() {
         assert_eq!(judge(1, Rules::default()).look(&table), refused);
         assert!(judge(1, linear(0.01)).look(&table).is_ok());
     }
-    assert_eq!(Judge::new(0, Rules::default(), spending()).err(), Some(Error::NoSettings));
+    assert_eq!(MetricJudge::new(0, Rules::default(), spending()).err(), Some(Error::NoSettings));
     assert!(matches!(judge(2, Rules::default()).look(&two), Err(Error::Shape { .. })));
     let bad = Rules { alpha: 0.0, ..Rules::default() };
-    assert!(matches!(Judge::new(1, bad, spending()), Err(Error::BadRule { rule: "alpha", .. })));
+    assert!(matches!(MetricJudge::new(1, bad, spending()), Err(Error::BadRule { rule: "alpha", .. })));
     let mut doubled = table(&[&[1.0, 2.0], &[1.0, 2.0], &[1.0, 2.0]]);
     doubled.set(2, Slot { setting: 0, copy: 1 }, 1.0).unwrap();
     assert_eq!(judge(1, Rules::robust()).look(&doubled), Err(Error::RobustNeedsOneReference { block: 2 }));
@@ -223,7 +223,7 @@ fn what_cannot_be_judged_is_refused_by_name() {
 fn looking_twice_at_the_same_blocks_tests_once() {
     let rows: [&[f64]; 4] = [&[1.0, 1.2], &[1.1, 1.3], &[0.9, 1.15], &[1.05, 1.2]];
     let table = table(&rows);
-    let mut judge = Judge::new(1, linear(0.01), spending()).unwrap();
+    let mut judge = MetricJudge::new(1, linear(0.01), spending()).unwrap();
     let first = judge.look(&table.prefix(3)).unwrap();
     assert_eq!(judge.look(&table.prefix(3)).unwrap(), first);
     assert_ne!(judge.look(&table).unwrap(), first);

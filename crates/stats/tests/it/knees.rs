@@ -6,7 +6,7 @@ use crate::tables::{linear, spending, table};
 use powerband_stats::formula::Formula;
 use powerband_stats::noise::Noise;
 use powerband_stats::posterior::{Posterior, front_shares};
-use powerband_stats::{Error, Goal, Judge, Knee, Quest, Rules, Table, slots};
+use powerband_stats::{Error, Knee, KneeGoal, KneeSearch, MetricJudge, Rules, Table, slots};
 
 /// Wrong knees, undecided, and trials over ten each, in so many runs.
 fn outcome(
@@ -70,8 +70,8 @@ fn least_favourable_curves() {
     }
 }
 
-fn quest(k: usize, goal: Goal, larger_is_better: bool) -> Quest {
-    Quest { cost_order: (0..k).collect(), larger_is_better, goal, seed: 11 }
+fn quest(k: usize, goal: KneeGoal, larger_is_better: bool) -> KneeSearch {
+    KneeSearch { cost_order: (0..k).collect(), larger_is_better, goal, seed: 11 }
 }
 
 /// How often the provisional pick is right against how often it says so.
@@ -90,7 +90,7 @@ fn probabilities_mean_what_they_say() {
         for _ in 0..6 {
             bench.block(&mut table, key, &slots(1, &[1, 2, 3, 4]), linear(0.5).scale).unwrap();
         }
-        let mut knee = Knee::new(quest(5, Goal::Best, true), linear(0.5), spending()).unwrap();
+        let mut knee = Knee::new(quest(5, KneeGoal::Best, true), linear(0.5), spending()).unwrap();
         let best = knee.look(&table).unwrap().best;
         let truth = (0..5).max_by(|&a, &b| levels[a].total_cmp(&levels[b])).unwrap();
         let group = &mut groups[if best.probability < 0.6 { 0 } else { usize::from(best.probability >= 0.85) + 1 }];
@@ -117,7 +117,7 @@ fn three_frequencies_that_are_the_same() {
     let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
     let table = table(&rows);
     let rules = Rules { margin: 0.03, ..Rules::default() };
-    let mut knee = Knee::new(quest(5, Goal::Knee, true), rules.clone(), spending()).unwrap();
+    let mut knee = Knee::new(quest(5, KneeGoal::Knee, true), rules.clone(), spending()).unwrap();
     let mut last = None;
     for blocks in 3..=6 {
         last = Some(knee.look(&table.prefix(blocks)).unwrap());
@@ -130,7 +130,7 @@ fn three_frequencies_that_are_the_same() {
     assert_eq!(look.provisional.setting, 2);
     assert!(look.provisional.probability > 0.99);
     // The same from a judge, which claimed all of them different from the first long before.
-    let mut judge = Judge::new(4, rules.clone(), spending()).unwrap();
+    let mut judge = MetricJudge::new(4, rules.clone(), spending()).unwrap();
     for blocks in 3..=6 {
         judge.look(&table.prefix(blocks)).unwrap();
     }
@@ -139,14 +139,14 @@ fn three_frequencies_that_are_the_same() {
     let there = pairs.contrast(1, 4).unwrap();
     assert_eq!(there.effect, -pairs.contrast(4, 1).unwrap().effect);
     // Smaller is better: the first is best at once.
-    let mut knee = Knee::new(quest(5, Goal::Best, false), rules, spending()).unwrap();
+    let mut knee = Knee::new(quest(5, KneeGoal::Best, false), rules, spending()).unwrap();
     assert_eq!(knee.look(&table).unwrap().knee, Some(0));
 }
 
 #[test]
 fn quests_that_make_no_sense_are_refused() {
     let refused = |order: Vec<usize>, rules: Rules| {
-        let quest = Quest { cost_order: order, larger_is_better: true, goal: Goal::Knee, seed: 0 };
+        let quest = KneeSearch { cost_order: order, larger_is_better: true, goal: KneeGoal::Knee, seed: 0 };
         Knee::new(quest, rules, spending()).err()
     };
     assert_eq!(refused(vec![0], Rules::default()), Some(Error::NoSettings));

@@ -70,7 +70,7 @@ fn back_to_back_fails_under_correlation() {
     }
 }
 
-/// Fixed order loses the randomisation: linear drift then favours whoever comes second.
+/// Fixed order loses the randomisation: linear drift then favours anyone who comes second.
 #[test]
 fn a_fixed_order_fails_under_drift() {
     let claimed = share(

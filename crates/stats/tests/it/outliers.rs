@@ -4,7 +4,7 @@ use crate::runs::seed;
 use crate::tables::{linear, spending};
 use powerband_stats::formula::Formula;
 use powerband_stats::noise::Noise;
-use powerband_stats::{Claim, Draws, Judge, Latencies, Purpose, Slot, Table, signed_rank, slots};
+use powerband_stats::{Claim, Draws, Latencies, MetricJudge, Purpose, Slot, Table, signed_rank, slots};
 use proptest::prelude::*;
 
 /// A table with one outlier of `size` in it, judged once at its end.
@@ -23,7 +23,7 @@ fn claims_with_outlier(case: u64, size: f64) -> (Vec<Claim>, f64) {
     let block = 1 + draws.below(7) as usize;
     let clean = table.get(block, slot).unwrap();
     table.set(block, slot, clean + size).unwrap();
-    let mut judge = Judge::new(m, rules, spending()).unwrap();
+    let mut judge = MetricJudge::new(m, rules, spending()).unwrap();
     let look = judge.look(&table).unwrap();
     (look.settings.iter().map(|s| s.claim).collect(), look.settings[1].contrast.effect)
 }

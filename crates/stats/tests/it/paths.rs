@@ -5,8 +5,8 @@ use crate::tables::{linear, spending};
 use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::Noise;
 use powerband_stats::{
-    Claim, Draws, Error, Goal, Judge, Knee, Patience, Purpose, Quest, Rules, Scale, Table, block_order, slots,
-    steady::warm_up_is_over,
+    Claim, Draws, Error, Knee, KneeGoal, KneeSearch, MetricJudge, Patience, Purpose, Rules, Scale, Table, block_order,
+    slots, steady::warm_up_is_over,
 };
 
 const NOISES: [Noise; 4] = [Noise::Gauss, Noise::Ar, Noise::Contam, Noise::All];
@@ -23,7 +23,7 @@ fn try_once(m: usize, noise: Noise, key: u64) -> Vec<Claim> {
     while !warm_up_is_over(&warm_up, rules.scale, None) {
         warm_up.push(100.0 * bench.trial(0).exp());
     }
-    let mut judge = Judge::new(m, rules.clone(), spending()).unwrap();
+    let mut judge = MetricJudge::new(m, rules.clone(), spending()).unwrap();
     let mut table = Table::new(m);
     let mut patience = Patience::default();
     let mut aside = vec![false; m + 1];
@@ -87,7 +87,7 @@ fn comparing_what_is_stored() {
         for _ in 0..15 {
             bench.block(&mut stored, key, &slots(2, &[1, 2, 3]), rules.scale).unwrap();
         }
-        let mut judge = Judge::new(3, rules, spending()).unwrap();
+        let mut judge = MetricJudge::new(3, rules, spending()).unwrap();
         for blocks in 3..=15 {
             match judge.advance(&stored.prefix(blocks)) {
                 Ok(()) | Err(Error::TooFewBlocks { .. }) => {}
@@ -111,7 +111,7 @@ fn the_last_word_of_a_search() {
             }
         }
         let winner = (1..6).max_by(|&a, &b| sums[a].total_cmp(&sums[b])).unwrap();
-        let mut judge = Judge::new(1, linear(0.5), spending()).unwrap();
+        let mut judge = MetricJudge::new(1, linear(0.5), spending()).unwrap();
         let mut fresh = Table::new(1);
         for number in 4..24 {
             let block = fresh.push_block();
@@ -131,7 +131,7 @@ fn the_last_word_of_a_search() {
 pub(crate) fn knee(levels: &[f64], noise_sd: f64, margin: f64, noise: Noise, key: u64) -> (Option<usize>, usize) {
     let k = levels.len();
     let formula = Formula::new(levels.to_vec(), noise_sd, noise);
-    let quest = Quest { cost_order: (0..k).collect(), larger_is_better: true, goal: Goal::Knee, seed: key };
+    let quest = KneeSearch { cost_order: (0..k).collect(), larger_is_better: true, goal: KneeGoal::Knee, seed: key };
     let mut knee = Knee::new(quest, linear(margin), spending()).unwrap();
     let mut bench = formula.start(key, 30 * k as u32);
     let mut table = Table::new(k - 1);

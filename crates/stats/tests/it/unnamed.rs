@@ -3,20 +3,22 @@
 use crate::machines::{Machine, independent, named, unnamed};
 use crate::runs::{limit, runs, seed, sweeping};
 use crate::tables::{linear, spending};
-use powerband_stats::{Claim, Draws, Error, Judge, Look, Purpose, Ran, Rules, Table, open_order, slots};
+use powerband_stats::{
+    Claim, Draws, Error, MetricJudge, Purpose, Rules, Table, TableLook, TrialTime, open_order, slots,
+};
 
 /// How one experiment ended.
 struct Ended {
     claims: Vec<Claim>,
     trials: u32,
-    look: Option<Look>,
+    look: Option<TableLook>,
 }
 
 /// One experiment of at most so many blocks, decided settings leaving; all settings but the reference are `effect` higher.
 fn experiment(blocks: u32, rules: &Rules, machine: &Machine, effect: f64, key: u64) -> Ended {
     let mut draws = Draws::new(key, Purpose::Trial, 7, 0);
     let mut reading = (machine.start)(key);
-    let mut judge = Judge::new(machine.settings, rules.clone(), spending()).unwrap();
+    let mut judge = MetricJudge::new(machine.settings, rules.clone(), spending()).unwrap();
     let mut table = Table::new(machine.settings);
     let mut open: Vec<usize> = (1..=machine.settings).collect();
     let all = slots(rules.copies(machine.settings), &open);
@@ -26,7 +28,7 @@ fn experiment(blocks: u32, rules: &Rules, machine: &Machine, effect: f64, key: u
         for slot in open_order(key, number, &all, &slots(rules.copies(open.len()), &open)) {
             let value = reading(trials, slot.setting, before, &mut draws);
             let value = value + if slot.setting > 0 { effect } else { 0.0 };
-            table.set_ran(block, slot, value, Ran { trial: trials, before: Some(before) }).unwrap();
+            table.set_ran(block, slot, value, TrialTime { trial: trials, before: Some(before) }).unwrap();
             (trials, before) = (trials + 1, slot.setting);
         }
         match judge.advance(&table) {
@@ -55,7 +57,7 @@ fn share(blocks: u32, machine: &Machine, (margin, effect): (f64, f64), case: u64
 }
 
 /// Experiments of 20 blocks without a difference, in percent, that end with a look which says so.
-fn said(machine: &Machine, case: u64, says: fn(&Look) -> bool) -> f64 {
+fn said(machine: &Machine, case: u64, says: fn(&TableLook) -> bool) -> f64 {
     let count = runs(400, 4000);
     let ended = (0..count).map(|run| experiment(20, &linear(0.5), machine, 0.0, seed(case, run)));
     100.0 * ended.filter(|ended| ended.look.as_ref().is_some_and(says)).count() as f64 / f64::from(count)
@@ -152,7 +154,7 @@ fn a_setting_with_rare_slow_trials_is_not_the_same() {
 
 #[test]
 fn a_setting_that_moves_the_next_trial_is_named_and_no_other() {
-    let names = |look: &Look| look.after.is_some_and(|after| after.is_shown());
+    let names = |look: &TableLook| look.after.is_some_and(|after| after.is_shown());
     let mut failed = Vec::new();
     for (case, machine) in (2600..).zip(machines()) {
         let named = said(&machine, case, names);

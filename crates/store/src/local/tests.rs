@@ -241,6 +241,7 @@ fn a_list_says_what_there_is() {
         started_unix_s: 1_800_000_000,
         host: "bench".into(),
         owner: None,
+        fleet: None,
         title: Some("router".into()),
         machine: Some("sim:omap3530".into()),
         far: None,

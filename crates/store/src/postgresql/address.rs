@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::SslMode;
 
 use super::password;
 use super::tls::Trust;
@@ -74,13 +74,4 @@ pub(super) fn words(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
-}
-
-/// Host and port as `~/.pgpass` has them.
-pub(super) fn host_and_port(config: &Config) -> (String, String) {
-    let host = match config.get_hosts().first() {
-        Some(Host::Tcp(host)) => host.clone(),
-        _ => "localhost".to_owned(),
-    };
-    (host, config.get_ports().first().copied().unwrap_or(5432).to_string())
 }

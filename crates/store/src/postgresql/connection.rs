@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::address::{Address, CONNECT, words};
@@ -94,6 +96,23 @@ impl Connection {
         self.wait(self.client.execute(&statement, values))
     }
 
+    /// Appends rows to a table, `into` as in `table (column, …)`; a key that is there already is refused as by INSERT.
+    pub(super) fn copy<'v, const N: usize>(
+        &self,
+        into: &str,
+        types: [Type; N],
+        rows: impl Iterator<Item = [&'v (dyn ToSql + Sync); N]>,
+    ) -> Result<(), StoreError> {
+        let statement = self.prepared(&format!("COPY {into} FROM STDIN BINARY"))?;
+        self.wait(async {
+            let mut writer = pin!(BinaryCopyInWriter::new(self.client.copy_in(&statement).await?, &types));
+            for row in rows {
+                writer.as_mut().write(&row).await?;
+            }
+            writer.finish().await.map(drop)
+        })
+    }
+
     /// Runs statements without parameters.
     pub(super) fn batch(&self, sql: &str) -> Result<(), StoreError> {
         self.wait(self.client.batch_execute(sql))
@@ -137,13 +156,20 @@ fn silent(place: &str, patience: Duration) -> StoreError {
 /// SQLSTATE classes after which the same may work later: connection lost, rolled back for others, out of something, busy, shut down.
 const LATER: [&str; 6] = ["08", "40", "53", "55P03", "57P0", "58"];
 
+/// SQLSTATE class of a user or password that is not known, and the code of a right that is missing.
+const DENIED: [&str; 2] = ["28", "42501"];
+
 /// An error by what can be done about it.
 fn sorted(place: &str, error: &Error) -> StoreError {
     let place = place.to_owned();
     if let Some(said) = error.as_db_error() {
         let why = said.message().to_owned();
-        let later = LATER.iter().any(|class| said.code().code().starts_with(class));
-        return if later { StoreError::Unreachable { place, why } } else { StoreError::Server { place, why } };
+        let is_of = |classes: &[&str]| classes.iter().any(|class| said.code().code().starts_with(class));
+        return match () {
+            () if is_of(&LATER) => StoreError::Unreachable { place, why },
+            () if is_of(&DENIED) => StoreError::Denied { place, why },
+            () => StoreError::Server { place, why },
+        };
     }
     let why = words(error);
     let later = error.is_closed() || is_of_the_system(error) && !why.contains("TLS");

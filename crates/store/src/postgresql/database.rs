@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use powerband_record::{ExperimentHeader, Metric, Started};
 use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::address::Address;
 use super::connection::Connection;
@@ -11,7 +12,7 @@ use crate::delivery::{Changes, Derived, Kept, Put, Superseded, changes};
 use crate::engine::Engine;
 use crate::local::{Local, parse_header};
 use crate::row::{Member, State, Summary};
-use crate::{Noise, StoreError, noise};
+use crate::{CalibratedNoise, StoreError, noise};
 
 /// Bytes of events sent in one statement.
 const CHUNK: usize = 2 << 20;
@@ -191,18 +192,18 @@ impl Database {
             let gone = "DELETE FROM powerband.event WHERE experiment = $1 AND seq >= $2";
             self.connection.execute(gone, &[&id, from])?;
         }
-        let superseded = "INSERT INTO powerband.superseded (experiment, resumption, seq, json)
-                          SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::text[])";
         for rows in chunks(&found.superseded, |row| row.2) {
-            let resumptions: Vec<i64> = rows.iter().map(|row| row.0).collect();
-            let (seqs, lines): (Vec<i64>, Vec<&str>) = rows.iter().map(|row| (row.1, row.2)).unzip();
-            self.connection.execute(superseded, &[&id, &resumptions, &seqs, &lines])?;
+            let rows = rows.iter().map(|(resumption, seq, line)| [&id as &(dyn ToSql + Sync), resumption, seq, line]);
+            let into = "powerband.superseded (experiment, resumption, seq, json)";
+            self.connection.copy(into, [Type::INT8, Type::INT8, Type::INT8, Type::TEXT], rows)?;
         }
-        let events = "INSERT INTO powerband.event (experiment, seq, json)
-                      SELECT $1, * FROM unnest($2::bigint[], $3::text[])";
         for rows in chunks(&found.events, |row| row.1) {
-            let (seqs, lines): (Vec<i64>, Vec<&str>) = rows.iter().copied().unzip();
-            self.connection.execute(events, &[&id, &seqs, &lines])?;
+            let rows = rows.iter().map(|(seq, line)| [&id as &(dyn ToSql + Sync), seq, line]);
+            self.connection.copy(
+                "powerband.event (experiment, seq, json)",
+                [Type::INT8, Type::INT8, Type::TEXT],
+                rows,
+            )?;
         }
         Ok(())
     }
@@ -244,7 +245,12 @@ impl Database {
         })
     }
 
-    pub(super) fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<Noise>, StoreError> {
+    pub(super) fn noise(
+        &self,
+        host: &str,
+        started: &Started,
+        metric: &Metric,
+    ) -> Result<Option<CalibratedNoise>, StoreError> {
         let sql = "SELECT id, run FROM powerband.experiment WHERE calibrates = $1 ORDER BY id DESC LIMIT $2";
         for row in self.connection.rows(sql, &[&noise::key(host, started), &CALIBRATIONS])? {
             let id = self.connection.column(&row, 0)?;

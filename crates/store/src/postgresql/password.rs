@@ -3,8 +3,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use tokio_postgres::Config;
-
-use super::address::host_and_port;
+use tokio_postgres::config::Host;
 
 /// The password of the first line that fits; none where others may read the file.
 pub(super) fn of(config: &Config) -> Option<String> {
@@ -19,6 +18,15 @@ pub(super) fn of(config: &Config) -> Option<String> {
     let user = config.get_user().map_or_else(|| std::env::var("USER").unwrap_or_default(), str::to_owned);
     let database = config.get_dbname().unwrap_or(&user);
     find(&std::fs::read_to_string(&path).ok()?, [&host, &port, database, &user])
+}
+
+/// Host and port as `~/.pgpass` has them.
+fn host_and_port(config: &Config) -> (String, String) {
+    let host = match config.get_hosts().first() {
+        Some(Host::Tcp(host)) => host.clone(),
+        _ => "localhost".to_owned(),
+    };
+    (host, config.get_ports().first().copied().unwrap_or(5432).to_string())
 }
 
 /// The password for host, port, database and user.

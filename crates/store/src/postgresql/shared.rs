@@ -10,7 +10,7 @@ use crate::delivery::{Kept, Put};
 use crate::engine::Engine;
 use crate::local::Local;
 use crate::row::{Member, Summary};
-use crate::{Noise, Notice, Purpose, StoreError, run_key};
+use crate::{Basis, CalibratedNoise, Notice, Purpose, StoreError, run_key};
 
 /// How long an answer may take while an experiment waits, and while a person does.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -21,7 +21,7 @@ const LONG_PATIENCE: Duration = Duration::from_secs(120);
 /// Between two deliveries; after failures, the first pause and the longest.
 const PERIOD: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -61,7 +61,7 @@ impl Attempts {
     fn is_due(&self) -> bool {
         let pause = match self.failures {
             0 => PERIOD,
-            failures => FIRST_PAUSE.saturating_mul(1 << failures.min(8).saturating_sub(1)).min(LONGEST_PAUSE),
+            failures => FIRST_PAUSE.saturating_mul(1 << failures.min(8).saturating_sub(1)).min(MAX_PAUSE),
         };
         self.last.is_none_or(|last| last.elapsed() >= pause)
     }
@@ -244,13 +244,7 @@ impl Engine for Shared {
         Ok(())
     }
 
-    fn rewind(
-        &mut self,
-        id: i64,
-        seen: (&ExperimentHeader, usize),
-        keep: usize,
-        header: &ExperimentHeader,
-    ) -> Result<(), StoreError> {
+    fn rewind(&mut self, id: i64, seen: Basis<'_>, keep: usize, header: &ExperimentHeader) -> Result<(), StoreError> {
         let (local, writing) = self.written_mut(id)?;
         let seen_here = ExperimentHeader { id: writing.local, ..seen.0.clone() };
         match local.rewind(writing.local, (&seen_here, seen.1), keep, header) {
@@ -314,7 +308,7 @@ impl Engine for Shared {
         Ok(true)
     }
 
-    fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<Noise>, StoreError> {
+    fn noise(&self, host: &str, started: &Started, metric: &Metric) -> Result<Option<CalibratedNoise>, StoreError> {
         match (&self.database, &self.local) {
             (None, Some(local)) => local.noise(host, started, metric),
             _ => self.database()?.noise(host, started, metric),

@@ -23,7 +23,7 @@ const SYSTEM_ROOTS: [&str; 3] =
 /// Which servers are believed.
 #[derive(Clone, Debug)]
 pub(super) enum Trust {
-    /// Any: what is sent is encrypted, and whoever answers gets it.
+    /// Any: what is sent is encrypted, and the one who answers gets it.
     Anything,
     /// Those with a certificate for their name by an authority in this file, or in the system's.
     Roots(Option<String>),

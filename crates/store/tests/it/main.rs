@@ -16,21 +16,9 @@ use powerband_store::{Store, StoreError};
 const PLACE: &str = "POWERBAND_STORE_TEST";
 
 fn header() -> ExperimentHeader {
-    ExperimentHeader {
-        journal_version: 1,
-        id: 0,
-        run: None,
-        fleet: None,
-        started_unix_s: 1,
-        host: "bench".into(),
-        powerband: "0.0.0".into(),
-        command_line: vec![],
-        folder: None,
-        owner: None,
-        resumed: vec![],
-        observer_cpu_s: None,
-        observer_wakeups: None,
-    }
+    let least =
+        r#"{"journal_version":1,"id":0,"started_unix_s":1,"host":"bench","powerband":"0.0.0","command_line":[]}"#;
+    serde_json::from_str(least).unwrap()
 }
 
 fn trial(trial: u32) -> [Event; 2] {
@@ -41,7 +29,7 @@ fn trial(trial: u32) -> [Event; 2] {
     ]
 }
 
-/// Appends trials until it cannot, naming the last that is stored in a file beside the store; answers why it ended.
+/// Appends trials until it cannot, naming the last that is stored in a file next to the store; answers why it ended.
 fn append_until_it_ends(place: &Path) -> StoreError {
     let mut store = Store::open(place).unwrap();
     let id = store.begin(&header()).unwrap();

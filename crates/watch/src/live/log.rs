@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 use powerband_rig::Notes;
 
 use super::error::unwritable;
-use super::{End, WatchError, Watched};
-use crate::{Rows, Sample};
+use super::{WatchEnd, WatchError, Watched};
+use crate::{MachineSample, Rows};
 
 /// Where rows go, and in which form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct LogTarget {
     /// Standard output when absent.
     path: Option<PathBuf>,
     json: bool,
 }
 
-impl Target {
+impl LogTarget {
     /// A file, or `-` for standard output, as rows of CSV or lines of JSON; nothing when neither a file nor JSON is asked for.
     ///
     /// # Errors
     /// A sentence about a file whose name does not say its form.
-    pub fn of(log: Option<&Path>, json: bool) -> Result<Option<Target>, String> {
-        let Some(path) = log else { return Ok(json.then_some(Target { path: None, json })) };
+    pub fn of(log: Option<&Path>, json: bool) -> Result<Option<LogTarget>, String> {
+        let Some(path) = log else { return Ok(json.then_some(LogTarget { path: None, json })) };
         if path.as_os_str() == "-" {
-            return Ok(Some(Target { path: None, json }));
+            return Ok(Some(LogTarget { path: None, json }));
         }
         let json = match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") if !json => false,
@@ -38,7 +38,7 @@ impl Target {
                 ));
             }
         };
-        Ok(Some(Target { path: Some(path.to_owned()), json }))
+        Ok(Some(LogTarget { path: Some(path.to_owned()), json }))
     }
 }
 
@@ -47,7 +47,7 @@ const WAIT_NS: u64 = 1_000_000_000;
 
 /// An open log.
 struct Log<'p> {
-    target: Target,
+    target: LogTarget,
     file: Option<File>,
     rows: Rows,
     /// Rows that are not in the file yet.
@@ -59,10 +59,10 @@ struct Log<'p> {
 
 pub(super) fn run(
     watched: &mut Watched,
-    target: Option<Target>,
+    target: Option<LogTarget>,
     print: &mut dyn FnMut(&str) -> bool,
     notes: &mut dyn Notes,
-) -> Result<End, WatchError> {
+) -> Result<WatchEnd, WatchError> {
     let scene = watched.sampler.scene().clone();
     scene.missing.iter().for_each(|why| notes.note(why.clone().into()));
     if watched.pace.still() {
@@ -95,10 +95,14 @@ pub(super) fn run(
         }
     }
     log.map_or(Ok(()), |mut log| log.flush())?;
-    Ok(End::Done)
+    Ok(WatchEnd::Done)
 }
 
-fn open<'p>(watched: &Watched, target: Target, print: &'p mut dyn FnMut(&str) -> bool) -> Result<Log<'p>, WatchError> {
+fn open<'p>(
+    watched: &Watched,
+    target: LogTarget,
+    print: &'p mut dyn FnMut(&str) -> bool,
+) -> Result<Log<'p>, WatchError> {
     let file = target.path.as_ref().map(|path| {
         let opened = powerband_host::with_rights_for(path, || File::create(path));
         opened.map_err(|error| unwritable(path, error))
@@ -116,7 +120,7 @@ fn open<'p>(watched: &Watched, target: Target, print: &'p mut dyn FnMut(&str) ->
 
 impl Log<'_> {
     /// Answers whether anybody still reads.
-    fn write(&mut self, watched: &Watched, sample: &Sample) -> Result<bool, WatchError> {
+    fn write(&mut self, watched: &Watched, sample: &MachineSample) -> Result<bool, WatchError> {
         let cost = watched.cost.then(|| watched.spent());
         let line = if self.target.json { self.rows.jsonl(sample, cost) } else { self.rows.csv(sample, cost) };
         self.line(&line, sample.at_ns)

@@ -1,4 +1,4 @@
-//! The text file for node_exporter: written beside and put in place, so that nobody reads half of it.
+//! The text file for node_exporter: written next to its place and moved there, so that nobody reads half of it.
 use std::path::{Path, PathBuf};
 
 use super::WatchError;

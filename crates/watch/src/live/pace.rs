@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use powerband_machine::{Wake, World};
 use powerband_rig::check_lost;
 
-use super::{End, WatchError};
+use super::{WatchEnd, WatchError};
 
 /// How long is waited at most before somebody looks whether to stop, where the World cannot wait for it.
 const SLICE: Duration = Duration::from_millis(250);
@@ -103,7 +103,7 @@ impl Pace {
     }
 
     /// Waits for the next sample where nobody presses keys; answers how to end, if that is asked.
-    pub(super) fn wait(&self, world: &mut dyn World) -> Result<Option<End>, WatchError> {
+    pub(super) fn wait(&self, world: &mut dyn World) -> Result<Option<WatchEnd>, WatchError> {
         let ends = self.count.is_some() || self.length_ns.is_some();
         while self.time == Time::Virtual && !ends && self.now_ns(world) < self.due_ns {
             let left = Duration::from_nanos(self.due_ns - self.now_ns(world));
@@ -117,12 +117,12 @@ impl Pace {
 }
 
 /// Lets the World's time go by until `until_ns` and hears what it has to say; answers how to end, if that is asked.
-pub(super) fn listen(world: &mut dyn World, until_ns: u64) -> Result<Option<End>, WatchError> {
+pub(super) fn listen(world: &mut dyn World, until_ns: u64) -> Result<Option<WatchEnd>, WatchError> {
     let until_ns = until_ns.max(world.now_ns());
     loop {
         match world.wait(Some(until_ns)) {
             Wake::Deadline => return Ok(None),
-            Wake::Stop(_) => return Ok(Some(End::Stopped)),
+            Wake::Stop(_) => return Ok(Some(WatchEnd::Stopped)),
             Wake::Lost(..) => {
                 check_lost(world)?;
                 return Err(WatchError::Lost);

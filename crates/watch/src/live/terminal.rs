@@ -7,10 +7,10 @@ use ratatui::crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::pace::listen;
-use super::{End, WatchError, Watched};
-use crate::{Asked, View};
+use super::{WatchEnd, WatchError, Watched};
+use crate::{KeyRequest, View};
 
-/// How long is waited for keys at most before the World is looked after: signals, and a far end that wants to hear of us.
+/// How long is waited for keys at most before the World is looked after: signals, and a peer that wants to hear of us.
 const SLICE_NS: u64 = 1_000_000_000;
 
 /// Puts the terminal back however it ends; a panic does too, by a hook of the library's.
@@ -22,7 +22,7 @@ impl Drop for Screen {
     }
 }
 
-pub(super) fn run(watched: &mut Watched, colour: bool) -> Result<End, WatchError> {
+pub(super) fn run(watched: &mut Watched, colour: bool) -> Result<WatchEnd, WatchError> {
     let remark = watched.pace.still().then(|| "a recording: it does not change".to_owned());
     let scene = watched.sampler.scene().clone();
     let mut view = View::new(scene, watched.pace.interval_ns, remark, colour);
@@ -30,7 +30,7 @@ pub(super) fn run(watched: &mut Watched, colour: bool) -> Result<End, WatchError
     show(watched, &mut view, &mut screen.0)
 }
 
-fn show(watched: &mut Watched, view: &mut View, terminal: &mut DefaultTerminal) -> Result<End, WatchError> {
+fn show(watched: &mut Watched, view: &mut View, terminal: &mut DefaultTerminal) -> Result<WatchEnd, WatchError> {
     loop {
         let now_ns = watched.pace.now_ns(watched.rig.world());
         let resting = view.paused() || (watched.pace.still() && watched.pace.done());
@@ -46,7 +46,7 @@ fn show(watched: &mut Watched, view: &mut View, terminal: &mut DefaultTerminal) 
                 view.set_cost(watched.spent(), watched.pace.wall_ns());
             }
             if watched.pace.done() && !watched.pace.still() {
-                return Ok(End::Done);
+                return Ok(WatchEnd::Done);
             }
         }
         terminal.draw(|frame| view.draw(frame)).map_err(WatchError::Terminal)?;
@@ -58,7 +58,7 @@ fn show(watched: &mut Watched, view: &mut View, terminal: &mut DefaultTerminal) 
 }
 
 /// Waits for keys until the next sample is due; answers how to end, if that is asked.
-fn keys(watched: &mut Watched, view: &mut View, resting: bool) -> Result<Option<End>, WatchError> {
+fn keys(watched: &mut Watched, view: &mut View, resting: bool) -> Result<Option<WatchEnd>, WatchError> {
     loop {
         let now_ns = watched.pace.now_ns(watched.rig.world());
         let due_ns = if resting { u64::MAX } else { watched.pace.due_ns() };
@@ -70,9 +70,9 @@ fn keys(watched: &mut Watched, view: &mut View, resting: bool) -> Result<Option<
             patience = Duration::ZERO;
             if let Event::Key(key) = event::read().map_err(WatchError::Terminal)? {
                 match view.key(key) {
-                    Asked::Quit => return Ok(Some(End::Done)),
-                    Asked::Stop => return Ok(Some(End::Stopped)),
-                    Asked::Nothing => {}
+                    KeyRequest::Quit => return Ok(Some(WatchEnd::Done)),
+                    KeyRequest::Stop => return Ok(Some(WatchEnd::Stopped)),
+                    KeyRequest::Nothing => {}
                 }
             }
         }

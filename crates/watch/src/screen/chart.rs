@@ -9,7 +9,7 @@ use super::View;
 use super::cell::{clock, time};
 use crate::CpuNow;
 
-/// Told apart by colour, and by their names beside them.
+/// Told apart by colour, and by their names next to them.
 const COLOURS: [Color; 6] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue, Color::Red];
 
 /// One CPU: how many seconds ago (below 0), and kHz or percent.

@@ -13,7 +13,7 @@ use super::table::Columns;
 use super::{View, chart};
 
 /// The least there is sense in.
-const LEAST: (u16, u16) = (48, 10);
+const MIN: (u16, u16) = (48, 10);
 
 /// Least lines of the large picture.
 const CHART: usize = 6;
@@ -40,8 +40,8 @@ impl View {
     /// Draws it.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let area = frame.area();
-        if area.width < LEAST.0 || area.height < LEAST.1 {
-            let text = format!("too small: needs {} × {} or more", LEAST.0, LEAST.1);
+        if area.width < MIN.0 || area.height < MIN.1 {
+            let text = format!("too small: needs {} × {} or more", MIN.0, MIN.1);
             frame.render_widget(Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true }), area);
             return;
         }

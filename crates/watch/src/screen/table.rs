@@ -7,7 +7,7 @@ use super::cell::{bars, clock, fit};
 use crate::CpuNow;
 
 /// Least columns a line's picture takes.
-const LEAST: usize = 14;
+const MIN: usize = 14;
 
 /// Which columns there is room for.
 pub(super) struct Columns {
@@ -34,13 +34,13 @@ impl Columns {
                 names.push(state.clone());
             }
         }
-        let room = width.saturating_sub(CPU + CLOCK + BUSY + RATE + LEAST + 1);
+        let room = width.saturating_sub(CPU + CLOCK + BUSY + RATE + MIN + 1);
         // Deep states tell more than light ones.
         let states = names.split_off(names.len().saturating_sub(room / STATE));
         let room = room - states.len() * STATE;
         let wakeups = !states.is_empty() && room >= RATE;
         let room = room - if wakeups { RATE } else { 0 };
-        let pictures = LEAST + room;
+        let pictures = MIN + room;
         let busy = match (view.clocks(), pictures >= 48) {
             (false, _) => pictures,
             (true, true) => pictures / 3,

@@ -77,7 +77,7 @@ impl Bench for Careless<'_> {
         }
     }
 
-    fn rehearse(&mut self) -> Result<(), Fatal> {
+    fn rehearse(&mut self) -> Result<Vec<(u32, String)>, Fatal> {
         self.live.rehearse()
     }
 

@@ -77,7 +77,7 @@ pub(super) struct Course {
     pub(super) machine: &'static str,
     /// The other end of a stream; only where both boot anew, since what strikes an owner does not reach there.
     pub(super) far: Option<&'static str>,
-    /// Settings beside the machine as found.
+    /// Settings next to the baseline.
     pub(super) settings: Vec<String>,
     pub(super) blocks: u32,
     pub(super) warmup: u32,
@@ -144,7 +144,7 @@ impl Course {
     }
 }
 
-/// A setting of the near machine, and of the far one beside it.
+/// A setting of the near machine, and of the far one next to it.
 fn both(draw: &mut Draw, near: &str, far: Option<&str>) -> String {
     let mut both = setting(draw, near, true);
     for word in far.map(|far| setting(draw, far, false)).unwrap_or_default().split(' ').filter(|word| !word.is_empty())

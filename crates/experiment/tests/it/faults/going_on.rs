@@ -1,4 +1,4 @@
-//! Playing an experiment that is interrupted and gone on with until it ends by itself, beside one that is left alone.
+//! Playing an experiment that is interrupted and gone on with until it ends by itself, next to one that is left alone.
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -156,7 +156,7 @@ impl Bench for Counted<'_> {
         })
     }
 
-    fn rehearse(&mut self) -> Result<(), Fatal> {
+    fn rehearse(&mut self) -> Result<Vec<(u32, String)>, Fatal> {
         self.bench.rehearse()
     }
 
@@ -169,7 +169,7 @@ impl Bench for Counted<'_> {
     }
 }
 
-/// What a trial comes to, whoever runs it.
+/// What a trial comes to, no matter who runs it.
 fn by_number(name: &str, seed: u64, trial: &PlannedTrial) -> Result<Outcome, Void> {
     let mut draw = Draw::new(seed, 3 + u64::from(trial.trial));
     if trial.trial > 3 && draw.chance(1, 9) {
@@ -228,7 +228,7 @@ impl<'c> Player<'c> {
         }
     }
 
-    /// The next owner finds everything with room again, and puts back what is held, as every command does.
+    /// The next owner finds everything with room again, and restores what is held, as every command does.
     fn succeed(&mut self) {
         if self.course.ground == Ground::Boot {
             (self.world, self.faults) = boot(self.course);

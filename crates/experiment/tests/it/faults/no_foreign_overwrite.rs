@@ -1,12 +1,12 @@
 //! What another program wrote over a value that was set stays, unless `undo` was forced, and so does what it wrote over an
-//! ordinary file that was held as the power was cut; no file is taken back that was
+//! ordinary file that was held as the power was cut; no file is undone that was
 //! never turned, and none a second time.
 //!
 //! Excused is what was only kept because a governor loses it: nothing tells another hand from the governor's own default,
-//! so it is written back whatever reads there. And a limit that is taken back to nobody's where the stranger wrote the
+//! so it is written back whatever reads there. And a limit that is undone to nobody's where the stranger wrote the
 //! hardware's own: what reads there stays what he wrote.
 use powerband_machine::Hold;
-use powerband_sim::{Ending, Hand, Written};
+use powerband_sim::{Ending, Hand, LoggedWrite};
 
 use super::play::{Done, Record};
 use super::story::Deed;
@@ -35,7 +35,7 @@ pub(super) fn check(record: &Record) -> Result<(), String> {
 
 /// Whether the power was cut since a file was turned, which the file outlives: then what is there now may be an edit, whoever
 /// held it.
-fn was_cut_between(record: &Record, turned: u64, write: &Written) -> bool {
+fn was_cut_between(record: &Record, turned: u64, write: &LoggedWrite) -> bool {
     let kernels = write.path.starts_with("/proc/") || write.path.starts_with("/sys/");
     let cut = |done: &Done| done.ended == Some(Ending::PowerCut) && turned <= done.steps.1 && done.steps.1 < write.step;
     !kernels && record.done.iter().any(cut)
@@ -48,13 +48,13 @@ fn unforced(record: &Record, step: u64) -> bool {
 }
 
 /// Whether what a stranger left there was not overwritten. A value of ours in a stranger's hand cannot be told from ours.
-fn spared(earlier: &[Written], write: &Written) -> Result<(), String> {
+fn spared(earlier: &[LoggedWrite], write: &LoggedWrite) -> Result<(), String> {
     let here = || earlier.iter().filter(|it| it.path == write.path);
     let Some(last) = here().rfind(|it| it.hand != Hand::Intent) else { return Ok(()) };
     if last.hand != Hand::Stranger || last.text.is_none() || last.reads != write.was || last.was == last.reads {
         return Ok(());
     }
-    let ours = |it: &Written| match it.hand {
+    let ours = |it: &LoggedWrite| match it.hand {
         Hand::Intent => it.text == write.was,
         Hand::Act => it.reads == write.was,
         _ => false,

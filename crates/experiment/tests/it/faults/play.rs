@@ -6,7 +6,7 @@ use powerband_knob::{Restored, Selection, apply, restore};
 use powerband_load::{CounterLoad, Load};
 use powerband_machine::{EntryId, Hold, Job, Machine, OpenEntry, Wake, World};
 use powerband_record::{Event, Setting, Side, Work};
-use powerband_sim::{Ending, Fault, FaultPlan, Faults, Image, SimWorld, Written};
+use powerband_sim::{Ending, Fault, FaultPlan, Faults, Image, LoggedWrite, SimWorld};
 
 use super::files::{Files, profile, snapshot, write};
 use super::going_on::{Told, go_on};
@@ -22,7 +22,7 @@ pub(super) struct Record {
     pub(super) machine: &'static str,
     pub(super) before: Files,
     pub(super) after: Files,
-    pub(super) written: Vec<Written>,
+    pub(super) written: Vec<LoggedWrite>,
     /// Attempts to undo an entry: in which step, and which.
     pub(super) undos: Vec<(u64, EntryId)>,
     /// What the ledger's disk holds at the end.
@@ -115,7 +115,7 @@ impl Player<'_> {
         self.world.machine(Side::Near).unwrap()
     }
 
-    /// One command with an owner of its own, who first puts back what another has left.
+    /// One command with an owner of its own, who first restores what another has left.
     fn command(&mut self, command: &Command) {
         let began = self.faults.steps();
         if let Some((after, ending)) = command.ends {

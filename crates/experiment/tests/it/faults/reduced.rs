@@ -153,7 +153,7 @@ fn an_older_value_does_not_overtake_a_newer_one_that_could_not_be_closed() {
     let mut scene = Scene::new("pc", "");
     scene.turn("sysctl.vm.swappiness=10", Hold::Set).unwrap();
     scene.turn("sysctl.vm.swappiness=20", Hold::Set).unwrap();
-    // Compared, taken back, and no room for saying so.
+    // Compared, undone, and no room for saying so.
     scene.strike(3, Fault::DiskFull);
     assert!(!scene.undo(false).complete());
     assert!(scene.undo(true).complete());

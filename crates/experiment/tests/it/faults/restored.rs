@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use powerband_machine::{Action, Hold, OpenEntry};
-use powerband_sim::{Fault, Hand, Written};
+use powerband_sim::{Fault, Hand, LoggedWrite};
 
 use super::files::by_itself;
 use super::play::Record;
@@ -41,7 +41,7 @@ fn is_spared(record: &Record, entry: &OpenEntry) -> bool {
     let after = record.after.get(path);
     let mut here = record.written.iter().filter(|it| it.path == *path);
     // What changes a moment after a write changes by the kernel's hand, of a file as of a knob.
-    let is_edit = |it: &Written| matches!(it.hand, Hand::Stranger | Hand::Kernel) && it.reads.as_ref() == after;
+    let is_edit = |it: &LoggedWrite| matches!(it.hand, Hand::Stranger | Hand::Kernel) && it.reads.as_ref() == after;
     let in_part = record.tally.contains_key(&Fault::RefusedInPart);
     let is_files = !path.starts_with("/proc/") && !path.starts_with("/sys/");
     is_files && entry.boot_id != record.boot_id && (in_part || here.any(is_edit))
@@ -51,7 +51,7 @@ fn is_spared(record: &Record, entry: &OpenEntry) -> bool {
 struct Excuses<'r> {
     record: &'r Record,
     /// Writes of other hands.
-    others: Vec<&'r Written>,
+    others: Vec<&'r LoggedWrite>,
     /// Files that are still set.
     set: BTreeSet<&'r str>,
     /// The kernel may have forgotten what cpufreq was set to.
@@ -62,7 +62,7 @@ struct Excuses<'r> {
 
 impl<'r> Excuses<'r> {
     fn of(record: &'r Record) -> Self {
-        let others: Vec<&Written> =
+        let others: Vec<&LoggedWrite> =
             record.written.iter().filter(|it| matches!(it.hand, Hand::Stranger | Hand::Kernel)).collect();
         let set: BTreeSet<&str> = record
             .open
@@ -102,12 +102,12 @@ impl<'r> Excuses<'r> {
         let command = |step: u64| self.record.done.iter().position(|done| step <= done.steps.1);
         let acts = || self.record.written.iter().filter(|it| it.hand == Hand::Act);
         let is_other =
-            |it: &&Written| it.path != path && LIMITS.iter().any(|name| it.path == format!("{folder}/{name}"));
+            |it: &&LoggedWrite| it.path != path && LIMITS.iter().any(|name| it.path == format!("{folder}/{name}"));
         let first = acts().filter(is_other).filter_map(|it| command(it.step)).min();
         acts().any(|it| it.path == path && first.is_some_and(|first| command(it.step) > Some(first)))
     }
 
-    /// Whether a tunable could not be taken back because its governor left first, for a refusal or by another hand, and
+    /// Whether a tunable could not be undone because its governor left first, for a refusal or by another hand, and
     /// another hand has brought that governor again: old kernels remember what was set, and have no file for it meanwhile.
     fn was_left_behind(&self, path: &str) -> bool {
         let refused = [Fault::RefusedOnce, Fault::RefusedOften, Fault::RefusedLasting];

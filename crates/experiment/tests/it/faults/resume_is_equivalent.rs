@@ -2,7 +2,7 @@
 //! none that the journal had kept is run twice, the one that was interrupted is run again.
 //!
 //! Excused are times on a machine that goes on living, since another owner needs its own time to begin, and how much the
-//! last owner put back, where it counts only its own or needed two tries for a disk that was full.
+//! last owner restored, where it counts only its own or needed two tries for a disk that was full.
 use std::collections::BTreeSet;
 
 use powerband_record::Event;
@@ -81,10 +81,19 @@ fn timeless(event: &Event) -> Event {
         Event::TrialStarted(trial) => trial.at_ns = 0,
         Event::TrialDone { at_ns, .. } | Event::TrialVoid { at_ns, .. } => *at_ns = 0,
         Event::BlockDone(done) => done.at_ns = 0,
-        Event::Closed(finding) => finding.at_ns = 0,
+        Event::Closed(finding) => {
+            finding.at_ns = 0;
+            finding.notes.iter_mut().for_each(|note| *note = without_time(note));
+        }
         _ => {}
     }
     event
+}
+
+/// A note without the time that it names: "a period of 2 trials (about 8 ms)".
+fn without_time(note: &str) -> String {
+    let timed = note.split_once(" (about ").and_then(|(before, rest)| Some((before, rest.split_once(')')?.1)));
+    timed.map_or_else(|| note.to_owned(), |(before, after)| format!("{before}{after}"))
 }
 
 fn at_ns(event: &Event) -> Option<u64> {

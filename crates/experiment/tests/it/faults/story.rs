@@ -8,7 +8,7 @@ use super::files::MACHINES;
 /// What one owner does, as a command would.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
-    /// `try`: settings against the machine as found.
+    /// `try`: settings against the baseline.
     Try { settings: Vec<String>, blocks: u32 },
     /// `with`: one setting around one load.
     With { setting: String },
@@ -16,7 +16,7 @@ pub(super) enum Deed {
     Set { setting: String },
     /// `undo`, of the last step or of all.
     Undo { all: bool, force: bool },
-    /// What the guardian does, and every command before its own work: put back what is held.
+    /// What the guardian does, and every command before its own work: restore what is held.
     PutBack,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Story {
     pub(super) commands: Vec<Command>,
     /// What is asked for at the very end, when nothing fails any more.
     pub(super) last: Deed,
-    /// An experiment beside all this that is interrupted and gone on with.
+    /// An experiment next to all this that is interrupted and gone on with.
     pub(super) course: Option<Course>,
     pub(super) blunder: Option<Blunder>,
     /// The mutant that takes back the oldest first.

@@ -9,7 +9,17 @@ fn symbols_stand_as_their_last_line_says() {
     )
     .unwrap();
     let states = ["X86", "HZ", "TUN", "ACPI", "NET", "PCI"].map(|name| config.state(name));
-    assert_eq!(states, [State::Built, State::Built, State::Module, State::Off, State::Off, State::Absent]);
+    assert_eq!(
+        states,
+        [
+            SymbolState::Built,
+            SymbolState::Built,
+            SymbolState::Module,
+            SymbolState::Off,
+            SymbolState::Off,
+            SymbolState::Absent
+        ]
+    );
     assert_eq!((config.value("HZ"), config.arch(), config.version()), (Some("250"), Arch::X86, (6, 1, 192)));
 }
 

@@ -1,5 +1,5 @@
 //! The idle states, in words and a table.
-use crate::look::{CpuIdle, Idle, IdleState, NO_REQUEST_US};
+use crate::look::{CpuIdle, CpuIdleState, Idle, NO_REQUEST_US};
 use powerband_record::{CpuList, format_duration};
 
 use super::lines::{Lines, alike, cpus_named, or_unknown};
@@ -36,7 +36,7 @@ pub fn idle(lines: &mut Lines, idle: &Idle) {
 }
 
 fn has_the_same_states(one: &CpuIdle, other: &CpuIdle) -> bool {
-    let shape = |state: &IdleState| (state.state.clone(), state.name.clone(), state.latency_us, state.residency_us);
+    let shape = |state: &CpuIdleState| (state.state.clone(), state.name.clone(), state.latency_us, state.residency_us);
     one.states.iter().map(shape).eq(other.states.iter().map(shape))
 }
 
@@ -47,9 +47,9 @@ fn table(lines: &mut Lines, group: &[&CpuIdle]) {
     let head = ["state", "latency", "residency", "entered", "time", "too deep", "too shallow"];
     lines.row(&row(&head.map(str::to_owned)));
     for (number, state) in group.first().iter().flat_map(|cpu| cpu.states.iter().enumerate()) {
-        let all: Vec<(u32, &IdleState)> =
+        let all: Vec<(u32, &CpuIdleState)> =
             group.iter().filter_map(|cpu| Some((cpu.cpu, cpu.states.get(number)?))).collect();
-        let sum = |value: fn(&IdleState) -> Option<u64>| {
+        let sum = |value: fn(&CpuIdleState) -> Option<u64>| {
             let told: Vec<u64> = all.iter().filter_map(|(_, state)| value(state)).collect();
             (!told.is_empty()).then(|| told.into_iter().fold(0, u64::saturating_add))
         };

@@ -1,5 +1,5 @@
 //! Lines of the text of `info`: no wider than the page, what could not be read at the end of each part.
-use crate::look::Unread;
+use crate::look::ReadFailure;
 use powerband_record::CpuList;
 
 /// Columns of the text.
@@ -47,8 +47,8 @@ impl Lines {
     }
 
     /// What could not be read: files that differ only in their numbers and fail alike are one line.
-    pub fn unread(&mut self, unread: &[Unread]) {
-        let mut kinds: Vec<(String, &Unread, usize)> = Vec::new();
+    pub fn unread(&mut self, unread: &[ReadFailure]) {
+        let mut kinds: Vec<(String, &ReadFailure, usize)> = Vec::new();
         for one in unread {
             let kind = without_numbers(&one.path);
             match kinds.iter_mut().find(|(known, first, _)| *known == kind && first.why == one.why) {
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn files_that_fail_alike_are_one_line() {
-        let one = |number: u32, why: &str| Unread { path: format!("/policy{number}/stats"), why: why.into() };
+        let one = |number: u32, why: &str| ReadFailure { path: format!("/policy{number}/stats"), why: why.into() };
         let mut lines = Lines::default();
         lines.unread(&[one(0, "broken"), one(12, "broken"), one(3, "gone")]);
         assert_eq!(

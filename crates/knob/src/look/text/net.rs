@@ -1,6 +1,6 @@
 //! The network devices, in words.
-use crate::look::{Device, Devices};
-use crate::{Found, Probed};
+use crate::look::{Devices, NetDevice};
+use crate::{Probed, ProbedParameter};
 use powerband_machine::PARAMETERS;
 
 use super::lines::Lines;
@@ -19,7 +19,7 @@ pub fn net(lines: &mut Lines, devices: &Devices) {
     }
 }
 
-fn link(device: &Device) -> Vec<String> {
+fn link(device: &NetDevice) -> Vec<String> {
     let mut told =
         vec![device.driver.as_ref().map_or_else(|| "no driver named".into(), |name| format!("driver {name}"))];
     told.extend(device.state.clone());
@@ -31,7 +31,7 @@ fn link(device: &Device) -> Vec<String> {
 }
 
 /// As `ethtool -c` does, the parameters hardly any driver has left out where this one has them not.
-fn coalescing(device: &Device) -> String {
+fn coalescing(device: &NetDevice) -> String {
     if let Some(why) = &device.no_coalescing {
         return format!("coalescing n/a: {why}");
     }
@@ -71,7 +71,7 @@ pub fn probed(lines: &mut Lines, all: &[Probed]) {
     }
 }
 
-fn takes(found: &Found) -> String {
+fn takes(found: &ProbedParameter) -> String {
     let stretch = |&(low, high): &(u32, u32)| if low == high { low.to_string() } else { format!("{low} to {high}") };
     let stretches: Vec<String> = found.takes.iter().map(stretch).collect();
     let mut refused: Vec<String> = found.refused.keys().take(LISTED).map(u32::to_string).collect();

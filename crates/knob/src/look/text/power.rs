@@ -1,5 +1,5 @@
 //! Limits of power and heat, in words.
-use crate::look::{Limit, Power, Throttled};
+use crate::look::{Power, Throttled, ZoneLimit};
 use powerband_record::{CpuList, format_duration, format_number};
 
 use super::lines::{Lines, alike, cpus_named, or_unknown};
@@ -40,7 +40,7 @@ fn zones(lines: &mut Lines, power: &Power) {
     }
 }
 
-fn told(limit: &Limit) -> String {
+fn told(limit: &ZoneLimit) -> String {
     let watts = |uw: u64| format!("{} W", format_number(uw as f64 / 1e6));
     let name = limit.name.as_deref().unwrap_or("a limit");
     let over = limit
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn limits_cooling_and_throttling_read_as_sentences() {
-        let limit = Limit {
+        let limit = ZoneLimit {
             name: Some("long_term".into()),
             power_limit_uw: Some(15_000_000),
             time_window_us: Some(28_000_000),

@@ -21,7 +21,7 @@ const KEPT: usize = 500;
 /// Payments of a customer that are kept to be asked for.
 const PAYMENTS: usize = 8;
 /// Less than this in stock is filled up by [`REFILL`].
-const LEAST: u32 = 10;
+const MIN: u32 = 10;
 const REFILL: u32 = 91;
 
 /// One kind of thing: what it costs, how many are there, how many went and came.
@@ -84,7 +84,7 @@ impl Warehouse {
     /// A filled one, without orders.
     pub(super) fn new(chance: &mut Chance) -> Self {
         let stock = |_| {
-            let quantity = chance.between(LEAST, 100);
+            let quantity = chance.between(MIN, 100);
             Stock { price_cents: chance.between(100, 10_000), quantity, received: quantity.into(), sold: 0 }
         };
         let district = District { customers: vec![Customer::default(); CUSTOMERS], ..District::default() };
@@ -100,7 +100,7 @@ impl Warehouse {
     /// Takes from stock what a line wants, and fills up what runs low.
     pub(super) fn take(&mut self, item: usize, quantity: u32) -> Option<Line> {
         let stock = self.stock.get_mut(item)?;
-        if stock.quantity < LEAST + quantity {
+        if stock.quantity < MIN + quantity {
             stock.quantity += REFILL;
             stock.received += u64::from(REFILL);
         }

@@ -37,7 +37,7 @@ const PHP_MODULES: &str = "/usr/lib/php";
 /// Processes of Apache, as Debian's `MaxRequestWorkers`. Up to so many customers keep their connections, each of which holds a
 /// process; of more each request makes its own.
 const WORKERS: u32 = 150;
-/// Processes beside those that customers hold.
+/// Processes next to those that customers hold.
 const SPARE: u32 = 10;
 
 /// Rows of one statement; a line of the database's start-up file has a limit.

@@ -2,8 +2,8 @@
 use std::io::{self, ErrorKind, Read};
 
 /// Longest head and longest body that are read, bytes.
-const LONGEST_HEAD: usize = 16 << 10;
-const LONGEST_BODY: usize = 4 << 20;
+const MAX_HEAD: usize = 16 << 10;
+const MAX_BODY: usize = 4 << 20;
 
 /// What a customer asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,9 +79,9 @@ pub(super) fn take_answer(come: &mut Vec<u8>) -> Result<Option<Answer>, Broken> 
 
 /// Head and body of the first whole message.
 fn take(come: &mut Vec<u8>, has_length: bool) -> Result<Option<(String, String)>, Broken> {
-    let end = come.windows(4).take(LONGEST_HEAD).position(|bytes| bytes == b"\r\n\r\n");
+    let end = come.windows(4).take(MAX_HEAD).position(|bytes| bytes == b"\r\n\r\n");
     let Some(end) = end else {
-        return if come.len() > LONGEST_HEAD { Err("its head is too long") } else { Ok(None) };
+        return if come.len() > MAX_HEAD { Err("its head is too long") } else { Ok(None) };
     };
     let head = come.get(..end).and_then(|bytes| std::str::from_utf8(bytes).ok()).ok_or("its head is no text")?;
     let length = match header(head, "content-length") {
@@ -89,7 +89,7 @@ fn take(come: &mut Vec<u8>, has_length: bool) -> Result<Option<(String, String)>
         None if has_length => return Err("its length is missing"),
         None => 0_usize,
     };
-    if length > LONGEST_BODY {
+    if length > MAX_BODY {
         return Err("it is too long");
     }
     let Some(body) = come.get(end + 4..end + 4 + length) else { return Ok(None) };
@@ -176,7 +176,7 @@ mod tests {
             assert!(take_request(&mut bad.as_bytes().to_vec()).is_err(), "{bad:?}");
         }
         assert!(take_answer(&mut b"HTTP/1.1 200 OK\r\n\r\n".to_vec()).is_err(), "an answer has a length");
-        assert!(take_request(&mut vec![b'x'; LONGEST_HEAD + 4]).is_err());
+        assert!(take_request(&mut vec![b'x'; MAX_HEAD + 4]).is_err());
         for cut in 0..ASKED.len() {
             for byte in [0, b'%', 0xff, b'\r'] {
                 let mut bytes = ASKED.as_bytes().to_vec();

@@ -15,7 +15,7 @@ const SHOWN: u32 = 341;
 /// What is in stock at first, and what it is filled up with.
 const STOCK: u32 = 1_000;
 /// What one may order of a product at once.
-const MOST: u32 = 99;
+const MAX: u32 = 99;
 
 /// Products and how many of each, in the order they were chosen.
 type Cart = Vec<(u32, u32)>;
@@ -137,7 +137,7 @@ impl Shop {
 
     fn add(&self, session: u64, id: u32, quantity: u32) -> Option<String> {
         goods::find(&self.goods, id)?;
-        if !(1..=MOST).contains(&quantity) {
+        if !(1..=MAX).contains(&quantity) {
             return None;
         }
         locked(&self.sessions).carts.get_mut(&session)?.push((id, quantity));

@@ -11,7 +11,7 @@ const AFTER_CART: [(Step, u32); 4] = [(Step::Order, 40), (Step::Browse, 30), (St
 const AFTER_ORDER: [(Step, u32); 1] = [(Step::Leave, 1)];
 
 /// What is put into the cart of one product, at most.
-const MOST: u32 = 3;
+const MAX: u32 = 3;
 
 /// What a visitor does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl Visitor {
                 (format!("/product/{id}"), None, Wanted::Product(id))
             }
             (Step::Add, Some(Wanted::Product(id))) => {
-                let (id, quantity) = (*id, self.chance.between(1, MOST));
+                let (id, quantity) = (*id, self.chance.between(1, MAX));
                 let cents = goods::find(goods, id).map_or(0, |product| u64::from(product.price_cents));
                 self.cart_cents += cents * u64::from(quantity);
                 ("/cart".to_owned(), Some(format!("product={id}&quantity={quantity}")), Wanted::Cart)

@@ -106,13 +106,13 @@ fn an_entry_without_an_origin_reads_as_before() {
         "what is the same everywhere says nothing"
     );
     let entry = Ledger::load(Box::new(store), "boot1").unwrap().find(id).cloned().unwrap();
-    assert_eq!(entry.origin, Origin::default());
+    assert_eq!(entry.origin, EntryOrigin::default());
 }
 
 #[test]
 fn machines_with_one_ledger_each_see_their_own() {
     let store = MemoryLedger::default();
-    let name = |host: &str| Origin::machine_name(host, "installed together");
+    let name = |host: &str| EntryOrigin::machine_name(host, "installed together");
     let on = |host: &str, boot: &str| Ledger::load(Box::new(store.clone()), boot).unwrap().on_machine(name(host));
     let mut files: BTreeMap<_, _> = ["/sys/a", "/etc/b"].map(|path| (path.to_owned(), "0".to_owned())).into();
     let mut one = on("one", "boot1");

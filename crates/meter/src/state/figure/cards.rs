@@ -2,6 +2,7 @@
 use std::collections::BTreeSet;
 
 use powerband_machine::Look;
+use powerband_record::IntoOrdered as _;
 
 use super::super::interrupts::sum_of_lines;
 use super::super::{Text, rate};
@@ -124,7 +125,7 @@ fn lines(machine: &mut dyn Look, card: &str, text: &Text) -> Option<Lines> {
     let virtio = virtio(machine, card).map(Lines::Name);
     let number = machine.read(&format!("{NET}/{card}/device/irq")).unwrap_or_default();
     // 0 is the timer's, and what a device without one shows.
-    let number: BTreeSet<String> = [number.trim().to_owned()].into_iter().filter(|number| number != "0").collect();
+    let number: BTreeSet<String> = [number.trim().to_owned()].into_iter().filter(|number| number != "0").into_set();
     let number = Lines::Numbers(number, "irq");
     let named = Lines::Name(card.to_owned());
     [Some(listed), virtio, Some(number), Some(named)].into_iter().flatten().find(|lines| lines.count(text).is_some())

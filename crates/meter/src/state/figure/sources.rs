@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::Look;
-use powerband_record::CpuList;
+use powerband_record::{CpuList, IntoOrdered as _};
 
 use super::super::thermal::{ThermalZones, celsius};
 use super::super::{CPU, Text, number, numbers, rate, share};
@@ -74,7 +74,7 @@ fn states(text: &Text) -> BTreeMap<u64, u64> {
         let (khz, ticks) = line.split_once(' ')?;
         Some((khz.parse().ok()?, ticks.trim().parse().ok()?))
     };
-    text.iter().flat_map(|text| text.lines()).filter_map(line).collect()
+    text.iter().flat_map(|text| text.lines()).filter_map(line).into_map()
 }
 
 /// `None` where no tick has passed.

@@ -12,6 +12,7 @@ pub(super) fn write(machine: &mut Overlay<'_>, wants: &[Want], origin: &Origin) 
         "cpufreq.governor" => Some("CPU_SCALING_GOVERNOR"),
         "cpufreq.min_freq" => Some("CPU_SCALING_MIN_FREQ"),
         "cpufreq.max_freq" => Some("CPU_SCALING_MAX_FREQ"),
+        "cpufreq.epp" => Some("CPU_ENERGY_PERF_POLICY"),
         _ => None,
     })?;
     let both = |(key, value): &(&str, String)| format!("{key}_ON_AC={value}\n{key}_ON_BAT={value}\n");

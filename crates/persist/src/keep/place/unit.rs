@@ -39,7 +39,7 @@ const AFTER: [&str; 18] = [
 ];
 
 /// So many policies are told one by one; more by a pattern, where all of them are meant.
-const MOST_POLICIES: usize = 4;
+const MAX_POLICIES: usize = 4;
 
 pub(super) fn write(machine: &mut Overlay<'_>, wants: &[Want], origin: &Origin) -> Option<Texts> {
     if !has_systemd(machine) {
@@ -84,7 +84,7 @@ fn of_all_policies(machine: &mut Overlay<'_>, wants: &[&Want]) -> Option<String>
     let value = everywhere(machine, wants)?.to_owned();
     let name = |want: &Want| Some(want.path()?.strip_prefix(FOLDER)?.split_once('/')?.1.to_owned());
     let first = name(wants.first()?)?;
-    let same = wants.len() > MOST_POLICIES && wants.iter().all(|want| name(want).as_ref() == Some(&first));
+    let same = wants.len() > MAX_POLICIES && wants.iter().all(|want| name(want).as_ref() == Some(&first));
     wants.first()?.command().filter(|_| same)?;
     Some(start(&format!("for f in {FOLDER}*/{first}; do echo {value} > $$f; done")))
 }

@@ -6,10 +6,10 @@ use crate::scene::Scene;
 const FOLDERS: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 
 /// A value that becomes longer than this by its variables stays as it is written, bytes.
-const LONGEST: usize = 4096;
+const MAX_BYTES: usize = 4096;
 
 /// More profiles than this are not read for one.
-const MOST: usize = 64;
+const MAX_PROFILES: usize = 64;
 
 /// One setting of a plugin.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl Profile {
     /// Reads a profile over what was read before: what it includes first, then its own.
     pub(super) fn read(&mut self, scene: &mut Scene<'_>, name: &str) {
         self.count += 1;
-        if self.count > MOST || self.open.iter().any(|open| open == name) {
+        if self.count > MAX_PROFILES || self.open.iter().any(|open| open == name) {
             return;
         }
         let path = FOLDERS.iter().map(|folder| format!("{folder}/{name}/tuned.conf"));
@@ -98,7 +98,7 @@ impl Profile {
             // A variable may hold another, or itself.
             for variable in variables.iter().chain(&variables) {
                 let filled = line.value.replace(&format!("${{{}}}", variable.name), &variable.value);
-                if filled.len() <= LONGEST {
+                if filled.len() <= MAX_BYTES {
                     line.value = filled;
                 }
             }

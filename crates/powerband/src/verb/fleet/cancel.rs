@@ -8,6 +8,15 @@ use crate::output;
 
 pub(super) fn run(shared: &Shared, args: &OneFleet) -> Answer {
     let (folder, fleet) = find(args)?;
+    let has_ended = folder.ended().is_some_and(|ended| ended.reason != "cancelled");
+    // Jobs of Slurm may outlive the one that conducts them.
+    if has_ended && folder.conducted_by().is_none() && matches!(fleet.via, Via::Command { .. }) {
+        if !shared.json {
+            output::print(&format!("fleet {} has ended already; nothing of it runs", fleet.short()));
+            return Ok(Exit::Fine as u8);
+        }
+        return super::status::print(shared, &fleet, &folder);
+    }
     // Who conducts it starts nothing more.
     folder.ask_to_cancel()?;
     let stops = Stops::listen().map_err(|error| Failure::new(Exit::CannotGoOn, error))?;

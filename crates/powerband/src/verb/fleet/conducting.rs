@@ -3,11 +3,11 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use powerband_fleet::{Conduct, End, Fleet, Folder, Listener, Look, NodeStanding, State, Stops, conduct as wait_for};
+use powerband_fleet::{Conduct, End, Fleet, Folder, Listener, Look, NodeStanding, Stops, conduct as wait_for};
 use powerband_record::parse_duration_ns;
 
 use super::answer::Verdicts;
-use super::{keep, launcher, report};
+use super::{keep, launcher, report, status};
 use crate::cli::{Shared, Waiting};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output;
@@ -77,7 +77,7 @@ impl Line {
 
 impl Listener for Line {
     fn standing(&mut self, nodes: &[NodeStanding]) {
-        output::progress(&self.bar, &format!("{}{}", summary(nodes), self.looked));
+        output::progress(&self.bar, &format!("{}{}", status::summary(nodes), self.looked));
         self.bar.tick();
     }
 
@@ -89,21 +89,4 @@ impl Listener for Line {
     fn note(&mut self, words: &str) {
         self.bar.suspend(|| output::note(words.to_owned()));
     }
-}
-
-/// How many nodes are in each state.
-pub(super) fn summary(nodes: &[NodeStanding]) -> String {
-    let states = [
-        State::Done,
-        State::Running,
-        State::Pending,
-        State::Requeued,
-        State::Lost,
-        State::NotStarted,
-        State::NotNeeded,
-    ];
-    let count = |state: &State| nodes.iter().filter(|node| node.state == *state).count();
-    let told = states.iter().map(|state| (count(state), state)).filter(|(count, _)| *count > 0);
-    let told: Vec<String> = told.map(|(count, state)| format!("{count} {}", state.words())).collect();
-    format!("{} nodes: {}", nodes.len(), told.join(", "))
 }

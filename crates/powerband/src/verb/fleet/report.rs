@@ -26,7 +26,7 @@ pub(super) fn run(shared: &Shared, args: &FleetReport) -> Answer {
 pub(super) fn print(shared: &Shared, fleet: &Fleet, folder: &Folder) -> Answer {
     let answer = answer::answer(fleet, folder)?;
     if shared.json {
-        return output::print_json(&answer);
+        return output::print_document(&answer);
     }
     let text = if shared.verbose { answer.render(output::width()) } else { answer.brief(output::width()) };
     output::print(&text);

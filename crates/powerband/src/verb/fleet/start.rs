@@ -23,6 +23,7 @@ pub(super) fn run(shared: &Shared, args: &FleetRun) -> Answer {
             "{plan_file} searches for a setting ([tune]); a fleet compares settings, so name those of interest with try or settings"
         )));
     }
+    check_options(shared)?;
     check_settings(&plan, &plan_file)?;
     let via = via(args)?;
     let nodes = nodes(args, &via)?;
@@ -58,10 +59,30 @@ pub(super) fn run(shared: &Shared, args: &FleetRun) -> Answer {
     conducting::conduct(shared, &fleet, &folder, give_up, args.waiting.quiet)
 }
 
+/// What nodes do is in the plan alone: an option that would not reach them is refused.
+fn check_options(shared: &Shared) -> Result<(), Failure> {
+    let given = [
+        ("--far", shared.far.is_some(), "far"),
+        ("--cpus", shared.cpus.is_some(), "cpus"),
+        ("--knobs", shared.declared.is_some(), "[knobs.NAME]"),
+    ];
+    match given.into_iter().find(|(_, given, _)| *given) {
+        Some((option, _, key)) => {
+            Err(usage(format!("nodes know the plan alone; write {key} in the plan, and leave out {option}")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// What every node would refuse is refused here: a setting that is none, or a knob that no machine has. Whether a node takes a
 /// value is known there alone.
 fn check_settings(plan: &Plan, file: &str) -> Result<(), Failure> {
     let in_plan = |error: &dyn std::fmt::Display| usage(format!("{file}: {error}"));
+    if let Some(limit) = plan.require.first() {
+        return Err(in_plan(&format!(
+            "a fleet does not judge limits; leave out require = [\"{limit}\"], and name its metric under metrics, with a margin"
+        )));
+    }
     let mut named = Vec::new();
     for text in plan.settings.iter().chain([&plan.with]) {
         let setting = Setting::parse(text).map_err(|error| in_plan(&error))?;
@@ -84,7 +105,13 @@ fn check_settings(plan: &Plan, file: &str) -> Result<(), Failure> {
 fn check(fleet: &Fleet, plan: &Plan) -> Result<(), Failure> {
     let machine = super::task::machine_of(fleet, plan, &fleet.nodes[0]);
     let simulated = machine.as_ref().is_some_and(|name| name.starts_with("sim:") || name.starts_with("table:"));
+    let is_one =
+        fleet.nodes.len() > 1 && fleet.nodes.iter().all(|node| super::task::machine_of(fleet, plan, node) == machine);
     match (&fleet.via, simulated) {
+        (_, true) if is_one => Err(usage(format!(
+            "every node would measure {}, which is one machine; put {{node}} into its name, e.g. [fleet] machine = \"sim:node#{{node}}\"",
+            machine.as_deref().unwrap_or_default()
+        ))),
         (Via::Command { command }, false) if command.is_empty() && fleet.nodes.len() > 1 => Err(usage(
             "--launcher local runs all tasks on this machine, one after the other's changes; give the plan [fleet] machine = \"sim:...#{node}\", or use --launcher 'ssh {node}'",
         )),
@@ -112,10 +139,15 @@ fn nodes(args: &FleetRun, via: &Via) -> Result<Vec<Node>, Failure> {
             let most = usize::try_from(count).unwrap_or(usize::MAX);
             let there = Slurm::new(args.partition.clone(), Vec::new()).nodes(most)?;
             if there.len() < most {
-                let sentence = format!(
-                    "{} of the {count} nodes asked for are available; type -N {0}, or name the nodes with --nodes",
-                    there.len()
-                );
+                let sentence = match (there.len(), &args.partition) {
+                    (0, Some(name)) => {
+                        format!("no node of a partition {name} is available; `sinfo` shows what there is")
+                    }
+                    (0, None) => "no node is available; `sinfo` shows what there is".to_owned(),
+                    (some, _) => format!(
+                        "{some} of the {count} nodes asked for are available; type -N {some}, or name the nodes with --nodes"
+                    ),
+                };
                 return Err(Failure::new(Exit::Unsupported, sentence));
             }
             there

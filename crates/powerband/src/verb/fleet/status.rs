@@ -1,11 +1,11 @@
 //! `fleet status`: how each node is getting on, from the folder and from what starts the tasks.
 use std::collections::BTreeMap;
 
-use powerband_fleet::{Fleet, Folder, NodeStanding, Reader, Seen, Via, standings};
+use powerband_fleet::{Fleet, Folder, NodeStanding, Reader, Seen, State, Via, standings};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{conducting, find, launcher};
+use super::{find, launcher};
 use crate::cli::{OneFleet, Shared};
 use crate::exit::{Answer, Exit, Failure};
 use crate::output::{self, Document};
@@ -49,7 +49,7 @@ pub(super) fn nodes(fleet: &Fleet, folder: &Folder) -> Result<Vec<NodeStanding>,
         Via::Command { .. } if folder.conducted_by().is_some() => folder
             .starts()
             .into_iter()
-            .filter(|(_, refused)| refused.is_none())
+            .filter(|(_, start)| start.refused.is_none())
             .map(|(at, _)| (at, Seen::Running))
             .collect(),
         Via::Command { .. } => BTreeMap::new(),
@@ -76,13 +76,30 @@ pub(super) fn print(shared: &Shared, fleet: &Fleet, folder: &Folder) -> Answer {
     Ok(Exit::Fine as u8)
 }
 
+/// How many nodes are in each state.
+pub(super) fn summary(nodes: &[NodeStanding]) -> String {
+    let states = [
+        State::Done,
+        State::Running,
+        State::Pending,
+        State::Requeued,
+        State::Lost,
+        State::NotStarted,
+        State::NotNeeded,
+    ];
+    let count = |state: &State| nodes.iter().filter(|node| node.state == *state).count();
+    let parts = states.iter().map(|state| (count(state), state)).filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, state)| format!("{count} {}", state.words())).collect();
+    format!("{} nodes: {}", nodes.len(), parts.join(", "))
+}
+
 fn text(status: &FleetStatus, fleet: &Fleet) -> String {
     let end = status.ended.as_deref().map_or(String::new(), |reason| match reason {
         "decided" => "; everything is decided".to_owned(),
         "cancelled" => "; cancelled".to_owned(),
         _ => "; every node was measured".to_owned(),
     });
-    let mut text = format!("fleet {}, {}: {}{end}\n", fleet.short(), status.plan, conducting::summary(&status.nodes));
+    let mut text = format!("fleet {}, {}: {}{end}\n", fleet.short(), status.plan, summary(&status.nodes));
     let width = status.nodes.iter().map(|node| node.node.len()).max().unwrap_or(0).max(4);
     text += &format!("\n  #    {:<width$}  state        blocks  attempts  reason\n", "node");
     for node in &status.nodes {

@@ -1,40 +1,23 @@
 //! `fleet task`: the part of one node. The plan runs here in whole blocks of all settings, and what happens goes to the fleet.
 use std::io::{BufRead, Write};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use powerband_experiment::Plan;
-use powerband_fleet::{AttemptFile, Fleet, Folder, Node, Task};
+use powerband_fleet::{AttemptFile, Fleet, Folder, Node, PULSE, Task};
 use powerband_record::{CloseReason, Event, ExperimentHeader};
 use powerband_session::{Experiment, Options, Progress};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::cli::{FleetTask, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::{output, rig};
-
-/// The variable that names the folder of lock and ledger.
-const STATE_FOLDER: &str = "POWERBAND_STATE_DIR";
+use crate::{node_state, output, rig};
 
 pub(super) fn run(shared: &Shared, args: &FleetTask) -> Answer {
-    own_state()?;
+    node_state::own_state()?;
     match &args.folder {
         Some(path) => from_folder(shared, path, args.position.unwrap_or_default()),
         None => from_input(shared),
     }
-}
-
-/// Homes of users are often shared between nodes, and lock and ledger belong to one machine: then we become a task whose state
-/// folder is this node's own.
-fn own_state() -> Result<(), Failure> {
-    if powerband_host::own_uid() == 0 || std::env::var_os(STATE_FOLDER).is_some() {
-        return Ok(());
-    }
-    let folder = powerband_rig::store_folder()?.join("nodes").join(powerband_host::hostname());
-    let mut same = Command::new("/proc/self/exe");
-    let error = same.args(std::env::args_os().skip(1)).env(STATE_FOLDER, &folder).exec();
-    Err(Failure::new(Exit::CannotGoOn, format!("the task cannot be started with {}: {error}", folder.display())))
 }
 
 /// A task that shares the folder.
@@ -44,6 +27,7 @@ fn from_folder(shared: &Shared, path: &Path, position: u32) -> Answer {
     let node = fleet.node(position).ok_or_else(|| usage(format!("the fleet has no position {position}")))?;
     let file = folder.next_attempt(&node.name)?;
     let task = Task { position, attempt: file.number(), fleet };
+    file.pulse()?;
     let mut sink = Sink { out: Out::File(file), failed: None };
     let done = measure(shared, &task, &mut sink);
     if let (Err(failure), Out::File(file)) = (&done, &sink.out) {
@@ -63,9 +47,15 @@ fn from_input(shared: &Shared) -> Answer {
     let task: Task = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
     std::thread::spawn(|| {
         let mut rest = [0; 64];
-        // Its end, or an error, is the end of whoever started us.
+        // Its end, or an error, is the end of the one who started us.
         while std::io::Read::read(&mut std::io::stdin(), &mut rest).is_ok_and(|got| got > 0) {}
         stop();
+    });
+    std::thread::spawn(|| {
+        // An empty line is no event, and shows that we live.
+        while writeln!(std::io::stdout()).and_then(|()| std::io::stdout().flush()).is_ok() {
+            std::thread::sleep(PULSE);
+        }
     });
     measure(shared, &task, &mut Sink { out: Out::Printed, failed: None })
 }
@@ -98,6 +88,7 @@ fn measure(shared: &Shared, task: &Task, sink: &mut Sink) -> Answer {
     let options = Options {
         near: None,
         far: None,
+        machines: Vec::new(),
         cpus: shared.cpus.clone(),
         declared: None,
         default_seed: None,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use powerband_host::{Holder, LockError};
 use powerband_knob::{Applied, apply_again, apply_steps, plan};
 use powerband_machine::{Hold, Machine, OpenEntry};
-use powerband_record::Side;
+use powerband_record::{IntoOrdered as _, Side};
 use powerband_rig::{Opening, Purpose, RigError};
 
 use super::wanted::{Check, Place, Wanted};
@@ -18,7 +18,7 @@ use crate::exit::Failure;
 use crate::{output, rig};
 
 /// So often a knob is set again at one site against one program …
-pub(super) const MOST_FIGHTS: usize = 3;
+pub(super) const MAX_FIGHTS: usize = 3;
 /// … within this time, ns.
 const WITHIN_NS: u64 = 60_000_000_000;
 
@@ -57,7 +57,7 @@ impl Held {
     pub(super) fn is_lost(&mut self, place: Place, opponent: &str, now_ns: u64) -> bool {
         let fights = self.fights.entry((place, opponent.to_owned())).or_default();
         fights.retain(|&at_ns| now_ns.saturating_sub(at_ns) < WITHIN_NS);
-        fights.len() >= MOST_FIGHTS
+        fights.len() >= MAX_FIGHTS
     }
 
     /// A knob was set again against an opponent.
@@ -67,7 +67,7 @@ impl Held {
 
     /// Takes note of what is as wanted.
     pub(super) fn see(&mut self, checks: &[Check]) {
-        let wrong: BTreeSet<&String> = checks.iter().filter(|it| !it.as_wanted).map(|it| &it.knob).collect();
+        let wrong: BTreeSet<&String> = checks.iter().filter(|it| !it.as_wanted).map(|it| &it.knob).into_set();
         for knob in checks.iter().map(|it| &it.knob).filter(|knob| !wrong.contains(knob)) {
             self.left.remove(knob);
         }
@@ -126,14 +126,14 @@ impl Held {
 }
 
 /// As `powerband set` does: held until all of it is in force, then kept.
-fn set(machine: &mut dyn Machine, steps: &powerband_knob::Steps) -> Result<Applied, Failure> {
+fn set(machine: &mut dyn Machine, steps: &powerband_knob::PlannedSteps) -> Result<Applied, Failure> {
     let applied = apply_steps(machine, steps, Hold::Held)?;
     // What cannot be kept is restored as soon as the rig is closed.
     machine.keep(&applied.entries).map_err(RigError::Ledger)?;
     Ok(applied)
 }
 
-/// The entries of a knob that powerband made last and has not taken back.
+/// The entries of a knob that powerband made last and has not undone.
 fn last_asked<'e>(open: &'e [OpenEntry], knob: &str) -> Vec<&'e OpenEntry> {
     // What only keeps a value for its governor's return was not asked for.
     let asks = |entry: &&OpenEntry| entry.turn.knob == knob && entry.turn.undo.as_ref() != Some(&entry.turn.action);

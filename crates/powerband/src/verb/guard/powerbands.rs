@@ -12,7 +12,7 @@ use crate::rig::{self, Purpose};
 const OURS: &str = "powerband";
 
 /// A change, and which powerband made it, if one did.
-pub(super) struct News {
+pub(super) struct AttributedChange {
     pub(super) change: KnobChange,
     /// `powerband 4711 (try governor=all -- ./bench)`.
     pub(super) powerband: Option<String>,
@@ -20,12 +20,17 @@ pub(super) struct News {
 
 /// Finds out whether a powerband made a change: by who held the lock when it was heard of, by the program's name, or, where that
 /// had ended, by what the ledger asks for.
-pub(super) fn recognise(change: KnobChange, holder: Option<&Holder>, shared: &Shared, machine: &mut dyn Look) -> News {
+pub(super) fn recognise(
+    change: KnobChange,
+    holder: Option<&Holder>,
+    shared: &Shared,
+    machine: &mut dyn Look,
+) -> AttributedChange {
     let mut powerband = change.by.iter().find_map(|by| by_lock(by, holder).or_else(|| by_name(by, machine)));
     if powerband.is_none() && change.by.iter().any(|by| by.program.is_none() && !is_kernel(by)) {
         powerband = by_ledger(&change, shared);
     }
-    News { change, powerband }
+    AttributedChange { change, powerband }
 }
 
 fn by_lock(by: &Writer, holder: Option<&Holder>) -> Option<String> {

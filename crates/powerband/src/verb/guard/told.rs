@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use powerband_machine::DEVICES_REPORTED;
 use powerband_persist::{Configured, KnobChange};
 use powerband_record::{Side, Writer};
-use powerband_watch::{Family, OPENMETRICS_END, Point, family};
+use powerband_watch::{Family, LabelledValue, OPENMETRICS_END, family};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -143,16 +143,16 @@ impl Tally {
     /// As text for node_exporter.
     pub(super) fn openmetrics(&self, checks: &[Check], given_up: &BTreeSet<String>) -> String {
         let mut text = String::new();
-        let as_wanted: Vec<Point> = checks
+        let as_wanted: Vec<LabelledValue> = checks
             .iter()
             .map(|it| (vec![("knob", it.knob.clone()), ("site", it.site.clone())], f64::from(u8::from(it.as_wanted))))
             .collect();
-        let changes: Vec<Point> = self
+        let changes: Vec<LabelledValue> = self
             .changes
             .iter()
             .map(|((knob, by), count)| (vec![("knob", knob.clone()), ("program", by.clone())], *count as f64))
             .collect();
-        let given_up: Vec<Point> = given_up.iter().map(|knob| (vec![("knob", knob.clone())], 1.0)).collect();
+        let given_up: Vec<LabelledValue> = given_up.iter().map(|knob| (vec![("knob", knob.clone())], 1.0)).collect();
         for (name, counts, help, points) in [
             ("powerband_guard_as_wanted", false, "Whether the knob reads as wanted.", as_wanted),
             ("powerband_guard_foreign_changes", true, "Changes of the knob by other programs.", changes),

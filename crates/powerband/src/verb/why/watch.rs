@@ -1,4 +1,5 @@
 //! `why --watch`: every change of the knobs as it happens, and who made it.
+use powerband_knob::machines_of;
 use powerband_machine::{Wake, World};
 use powerband_persist::{KnobChange, KnobWatch};
 use powerband_record::{KnobRef, Side, Writer, parse_duration_ns};
@@ -58,8 +59,11 @@ pub(super) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
 /// On each machine that is meant.
 fn begin(shared: &Shared, rig: &mut Rig, knobs: &[KnobRef]) -> Result<Vec<(Side, KnobWatch)>, Failure> {
     let mut watches = Vec::new();
-    for side in [Side::Near, Side::Far] {
-        let wanted: Vec<KnobRef> = knobs.iter().filter(|knob| knob.side.each().contains(&side)).cloned().collect();
+    for knob in knobs {
+        machines_of(knob, rig.world())?;
+    }
+    for side in rig::ends_or_list(rig.world()) {
+        let wanted: Vec<KnobRef> = knobs.iter().filter(|knob| knob.side.covers(side)).cloned().collect();
         if wanted.is_empty() && !knobs.is_empty() {
             continue;
         }
@@ -83,7 +87,7 @@ fn begin(shared: &Shared, rig: &mut Rig, knobs: &[KnobRef]) -> Result<Vec<(Side,
 
 fn introduce(watches: &[(Side, KnobWatch)]) {
     for (side, watch) in watches {
-        let whose = if *side == Side::Far { " of the far machine" } else { "" };
+        let whose = if *side == Side::Near { String::new() } else { format!(" of the {}", side.words()) };
         let (knobs, places) = watch.counts();
         output::note(format!(
             "watching {knobs} knob{}{whose} at {places} place{}; times are UTC, Ctrl-C ends it",
@@ -148,7 +152,7 @@ fn words(side: Side, at_unix_ms: u64, change: &KnobChange, watch: &KnobWatch) ->
 pub(crate) fn what_changed(side: Side, at_unix_ms: u64, change: &KnobChange) -> String {
     let (seconds, ms) = (at_unix_ms / 1000 % 86_400, at_unix_ms % 1000);
     let time = format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let far = rig::there(side);
+    let far = side.prefix();
     let (old, new) = &change.shown;
     let what = if change.is_same() { format!("{new}, written again") } else { format!("{old} → {new}") };
     format!("{time} {far}{}@{}: {what}", change.knob, change.site)

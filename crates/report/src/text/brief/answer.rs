@@ -8,7 +8,7 @@ use crate::labels::join_labels;
 use crate::model::missing;
 use crate::sentence;
 use crate::words::{counted, percent, word};
-use crate::{End, Model, advice, calibration, commands, no_advice, requirements};
+use crate::{ExperimentEnd, Model, advice, calibration, commands, no_advice, requirements};
 
 /// Settings named in one clause.
 const NAMED: usize = 3;
@@ -33,12 +33,12 @@ pub(super) fn sentences(model: &Model) -> Vec<String> {
 fn ended(model: &Model) -> Option<String> {
     let after = format!("after block {} of {}", model.blocks, model.started.max_blocks);
     match &model.end {
-        End::Closed(CloseReason::LoadFailed { why }) => Some(format!("The load failed: {why}.")),
-        End::Closed(CloseReason::Failed { why }) => Some(format!("Aborted {after}: {why}.")),
-        End::Closed(CloseReason::Stopped) => Some(format!("Stopped by the user {after}.")),
-        End::Interrupted => Some(format!("Interrupted {after}.")),
-        End::Open => Some(format!("No end is recorded, {after}: it is running, or its process died.")),
-        End::Closed(_) => None,
+        ExperimentEnd::Closed(CloseReason::LoadFailed { why }) => Some(format!("The load failed: {why}.")),
+        ExperimentEnd::Closed(CloseReason::Failed { why }) => Some(format!("Aborted {after}: {why}.")),
+        ExperimentEnd::Closed(CloseReason::Stopped) => Some(format!("Stopped by the user {after}.")),
+        ExperimentEnd::Interrupted => Some(format!("Interrupted {after}.")),
+        ExperimentEnd::Open => Some(format!("No end is recorded, {after}: it is running, or its process died.")),
+        ExperimentEnd::Closed(_) => None,
     }
 }
 
@@ -193,7 +193,7 @@ fn by_pattern(model: &Model, judged: &[(usize, &Metric)]) -> Vec<String> {
 fn nothing(model: &Model) -> String {
     match (&model.end, model.blocks) {
         // No first look comes after the third block (`powerband_stats::FIRST_LOOK`).
-        (End::Closed(CloseReason::Blocks | CloseReason::Budget), few) if few < 3 => {
+        (ExperimentEnd::Closed(CloseReason::Blocks | CloseReason::Budget), few) if few < 3 => {
             format!(
                 "Nothing could be compared: it ended after {}; allow more with --blocks or --budget.",
                 counted(few, "block")

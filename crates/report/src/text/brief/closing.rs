@@ -6,9 +6,8 @@ use super::answer::{self, capital};
 use crate::layout::{clean, columns, cut, fold};
 use crate::sentence;
 use crate::typed;
-use crate::words::named_store;
 use crate::words::{counted, percent};
-use crate::{End, Model, advice, commands, deciding};
+use crate::{ExperimentEnd, Model, advice, commands, deciding};
 
 /// Caveats told one by one; more are counted.
 const CAVEATS: usize = 2;
@@ -152,7 +151,7 @@ fn caveats(model: &Model, width: usize, most: usize) -> Vec<String> {
 fn commands(model: &Model, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let stored = model.header.as_ref().map(|header| {
-        let store = named_store(&header.command_line);
+        let store = &model.store;
         (format!("powerband{store} show {} -v", header.id), format!("powerband{store} report {}", header.id))
     });
     let wanted = wanted(model).map(|(what, command)| (fold(&what, width, 0), continued(&clean(&command), width)));
@@ -227,7 +226,7 @@ fn wanted(model: &Model) -> Option<(String, String)> {
     if let Some(command) = deciding(model) {
         return Some((format!("decide it{}:", takes(model)), command));
     }
-    let gone = matches!(model.end, End::Closed(CloseReason::LoadFailed { .. }) | End::Open);
+    let gone = matches!(model.end, ExperimentEnd::Closed(CloseReason::LoadFailed { .. }) | ExperimentEnd::Open);
     (gone && model.restored.is_none()).then(|| ("restore what may be left:".into(), undo()))
 }
 

@@ -8,7 +8,7 @@ use super::super::names::baseline_values;
 use super::words::noun;
 use crate::sentence::{holds, limits};
 use crate::words::{counted, finite};
-use crate::{End, Model, Search};
+use crate::{ExperimentEnd, Model, SearchReport};
 
 /// Knobs whose part of the change is told.
 const SHARES: usize = 3;
@@ -17,8 +17,8 @@ const SHARES: usize = 3;
 pub(super) fn sentences(model: &Model) -> Vec<String> {
     let Some(plan) = &model.started.search else { return Vec::new() };
     let mut said = match &model.search {
-        Some(Search::Found(finding)) => found(model, plan, finding),
-        Some(Search::Stands(standing)) => {
+        Some(SearchReport::Found(finding)) => found(model, plan, finding),
+        Some(SearchReport::Stands(standing)) => {
             let best = standing.setting.map(|setting| model.label(setting));
             let change =
                 finite(standing.change).map(|change| format!(" ({} {:+.1} %)", noun(&plan.goal.name), change * 100.0));
@@ -27,10 +27,10 @@ pub(super) fn sentences(model: &Model) -> Vec<String> {
                 None => "Nothing better than the baseline so far.".to_owned(),
             }]
         }
-        None if matches!(model.end, End::Closed(CloseReason::LoadFailed { .. })) => Vec::new(),
+        None if matches!(model.end, ExperimentEnd::Closed(CloseReason::LoadFailed { .. })) => Vec::new(),
         None => vec!["Nothing was found so far.".to_owned()],
     };
-    if let Some(Search::Found(finding)) = &model.search {
+    if let Some(SearchReport::Found(finding)) = &model.search {
         said.extend(unproved(model, plan, finding));
     }
     said.extend(tried(model, plan));
@@ -145,8 +145,8 @@ fn shares(finding: &SearchFinding) -> Option<String> {
 /// `22 of 351 settings tried in 31 trials, 11 min 20 s. Chance that another setting is 5 % better: 2 %.`
 fn tried(model: &Model, plan: &SearchPlan) -> Option<String> {
     let (tried, chance, needed) = match model.search.as_ref()? {
-        Search::Stands(standing) => (standing.tried, standing.better_chance, None),
-        Search::Found(finding) => (finding.tried, finding.better_chance, finding.trials_needed),
+        SearchReport::Stands(standing) => (standing.tried, standing.better_chance, None),
+        SearchReport::Found(finding) => (finding.tried, finding.better_chance, finding.trials_needed),
     };
     let needed =
         needed.map(|trials| format!(" The budget ended the search; about {trials} more trials would complete it."));

@@ -1,6 +1,6 @@
 //! The one table of the default report: every setting's decision metrics with their verdicts, then what else differs. It gives
 //! way: first details, then columns, then rows.
-use powerband_record::{Level, Metric, SettingVerdict, Verdict, unit_of};
+use powerband_record::{InOrder, Level, Metric, SettingVerdict, Verdict, unit_of};
 
 use super::super::cell::{cell, scale};
 use super::super::names::{Labels, labels};
@@ -117,7 +117,7 @@ fn best(model: &Model, all: &[u32], most: usize) -> Vec<u32> {
         (order, change)
     };
     let mut ranked: Vec<u32> = all.to_vec();
-    ranked.sort_by(|a, b| {
+    ranked.order_by(|a, b| {
         let (a, b) = (rank(a), rank(b));
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     });
@@ -167,7 +167,7 @@ pub(super) fn others(model: &Model) -> Vec<usize> {
     };
     let mut others: Vec<(usize, &Metric)> =
         metrics.iter().enumerate().filter(|(_, metric)| !metric.judged && !repeats(&metric.name)).collect();
-    others.sort_by_key(|(_, metric)| importance(&metric.name));
+    others.order_by_key(|(_, metric)| importance(&metric.name));
     others.into_iter().map(|(place, _)| place).collect()
 }
 

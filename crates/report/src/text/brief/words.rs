@@ -26,7 +26,7 @@ const NOUNS: [(&str, &str); 13] = [
 /// What a metric is called in a sentence.
 pub(crate) fn noun(metric: &str) -> String {
     let (side, own) = match metric.split_once('/') {
-        Some((side @ ("far" | "both" | "near"), own)) => (format!("{side} "), own),
+        Some((side @ ("far" | "both" | "near" | "all"), own)) => (format!("{side} "), own),
         _ => (String::new(), metric),
     };
     if let Some((_, noun)) = NOUNS.iter().find(|(name, _)| *name == own) {

@@ -2,7 +2,7 @@
 use std::fmt::Write as _;
 
 use powerband_record::Verdict;
-use powerband_report::comparison::{Csv, Measured, Row, within};
+use powerband_report::comparison::{ComparisonRow, Csv, Measured, within};
 use powerband_stats::formula::Formula;
 use powerband_stats::noise::Noise;
 use powerband_stats::{block_order, reference_copies, slots};
@@ -40,7 +40,7 @@ fn written(formula: &Formula, blocks: u32, seed: u64) -> Measured {
 }
 
 /// What `compare` says of each setting after so many blocks, setting 1 first.
-fn after(measured: &Measured, blocks: usize) -> Vec<Row> {
+fn after(measured: &Measured, blocks: usize) -> Vec<ComparisonRow> {
     let mut then = measured.clone();
     then.trials.retain(|trial| trial.block.is_some_and(|block| block < blocks));
     let setting = |number: usize| then.setting(&number.to_string()).unwrap();

@@ -1,6 +1,6 @@
 //! Stored experiments compared through the reference they share, each of which ended as soon as it liked.
 use powerband_record::{Event, Outcome, PlannedTrial, Verdict};
-use powerband_report::comparison::{Measured, Row, between};
+use powerband_report::comparison::{ComparisonRow, Measured, between};
 use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::Noise;
 use powerband_stats::{Rules, Spending};
@@ -37,12 +37,12 @@ pub(super) fn day(effects: &[f64], noise_sd: f64, noise: Noise, margin: f64, see
 }
 
 /// What is said of setting b of the second day against that of the first.
-fn compared(first: &Measured, second: &Measured, margin: f64) -> Row {
+fn compared(first: &Measured, second: &Measured, margin: f64) -> ComparisonRow {
     let sides = [[first.clone()], [second.clone()]];
     between((&sides[0], Some("b")), (&sides[1], Some("b")), &ask(margin)).unwrap().rows.remove(0)
 }
 
-/// Two days on which b lies at `truth`, the others beside it as it does on the first day.
+/// Two days on which b lies at `truth`, the others next to it as it does on the first day.
 struct Pair {
     others: usize,
     truth: [f64; 2],
@@ -52,7 +52,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn row(&self, case: u64, run: u32) -> Row {
+    fn row(&self, case: u64, run: u32) -> ComparisonRow {
         let [first, second] = [0, 1].map(|at: usize| {
             let effects = vec![self.truth[at]; 1 + self.others];
             day(&effects, self.noise_sd[at], self.noise, self.margin, seed(2 * case + at as u64, run))

@@ -2,7 +2,7 @@
 use std::fmt::Write as _;
 
 use powerband_record::Verdict;
-use powerband_report::comparison::{Csv, Row, within};
+use powerband_report::comparison::{ComparisonRow, Csv, within};
 use powerband_stats::{Draws, Purpose};
 
 use super::{ask, differs, metric, percent, runs, seed, seldom};
@@ -11,8 +11,8 @@ const MARGIN: f64 = 0.03;
 const TRIALS: u64 = 4;
 
 /// Two sides of so many sessions, the second higher by `effect`. What a day brings has the standard deviation of its side, a
-/// trial beside it has `TRIAL_SD`.
-fn row(sessions: [u64; 2], day_sd: [f64; 2], effect: f64, seed: u64) -> Row {
+/// trial next to it has `TRIAL_SD`.
+fn row(sessions: [u64; 2], day_sd: [f64; 2], effect: f64, seed: u64) -> ComparisonRow {
     const TRIAL_SD: f64 = 0.005;
     let mut text = "setting,session,real_s\n".to_owned();
     for (side, (sessions, sd)) in (0..).zip(sessions.into_iter().zip(day_sd)) {
@@ -29,7 +29,7 @@ fn row(sessions: [u64; 2], day_sd: [f64; 2], effect: f64, seed: u64) -> Row {
     within(&measured, 0, &[1], &ask(MARGIN)).unwrap().rows.remove(0)
 }
 
-fn count(of: impl Fn(Row) -> bool, of_run: impl Fn(u32) -> Row, runs: u32) -> u32 {
+fn count(of: impl Fn(ComparisonRow) -> bool, of_run: impl Fn(u32) -> ComparisonRow, runs: u32) -> u32 {
     (0..runs).filter(|&run| of(of_run(run))).count() as u32
 }
 

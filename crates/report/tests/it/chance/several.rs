@@ -1,5 +1,5 @@
 //! Four days compared at once, each with the first: what they have in common, the first, must not raise the error rate.
-use powerband_report::comparison::{Comparison, Measured, Side, between, several};
+use powerband_report::comparison::{Comparison, ComparisonSide, Measured, between, several};
 use powerband_stats::noise::Noise;
 
 use super::reference::day;
@@ -17,7 +17,7 @@ fn days(effect: f64, case: u64, run: u32) -> Vec<Measured> {
 }
 
 fn compared(days: &[Measured]) -> Comparison {
-    let sides: Vec<Side<'_>> = days.iter().map(|day| (std::slice::from_ref(day), None)).collect();
+    let sides: Vec<ComparisonSide<'_>> = days.iter().map(|day| (std::slice::from_ref(day), None)).collect();
     several(&sides, &ask(MARGIN)).unwrap()
 }
 

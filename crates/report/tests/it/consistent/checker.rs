@@ -1,9 +1,9 @@
 //! What in a journal's report contradicts its own table, by rules that hold for every experiment. Knows nothing of how a report
 //! is made: it reads the model, the headline and the recommendation.
 use powerband_record::{Better, CloseReason, Event, SettingVerdict, Standing, Verdict};
-use powerband_report::comparison::Row;
+use powerband_report::comparison::ComparisonRow;
 use powerband_report::json::Report;
-use powerband_report::{Advice, End, Model, advice, no_advice, sentence};
+use powerband_report::{Advice, ExperimentEnd, Model, advice, no_advice, sentence};
 
 /// Every contradiction, a sentence each.
 pub(crate) fn contradictions(events: &[Event]) -> Vec<String> {
@@ -83,7 +83,7 @@ fn intervals(model: &Model) -> Vec<String> {
 
 /// Where everything was decided, everything is.
 fn open_though_decided(model: &Model) -> Vec<String> {
-    if model.end != End::Closed(CloseReason::Decided) {
+    if model.end != ExperimentEnd::Closed(CloseReason::Decided) {
         return Vec::new();
     }
     let mut wrong = Vec::new();
@@ -151,7 +151,8 @@ fn knee(model: &Model) -> Vec<String> {
 /// What is recommended is better in something and worse, open or broken in nothing; what is so is recommended.
 fn recommended(model: &Model) -> Vec<String> {
     let mut wrong = Vec::new();
-    let ends = matches!(model.end, End::Closed(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget));
+    let ends =
+        matches!(model.end, ExperimentEnd::Closed(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget));
     let candidates: Vec<u32> =
         (1..).take(model.settings.len().saturating_sub(1)).filter(|it| fits(model, *it)).collect();
     let is_better = |at: u32| verdicts(model).any(|it| it.setting == at && it.verdict == Verdict::Better);
@@ -229,17 +230,17 @@ fn words(model: &Model) -> Vec<String> {
 }
 
 /// Rows of a comparison whose interval does not say what their verdict says.
-pub(crate) fn outside_margin(rows: &[Row]) -> Vec<String> {
+pub(crate) fn outside_margin(rows: &[ComparisonRow]) -> Vec<String> {
     const ROUNDING: f64 = 1e-9;
     // Ranks have neither a t nor an interval of their own level.
-    let holds = |row: &&Row| match (row.low.zip(row.high), row.verdict) {
+    let holds = |row: &&ComparisonRow| match (row.low.zip(row.high), row.verdict) {
         (Some((low, high)), Verdict::Same) if !row.absolute && row.t.is_some() => {
             high <= row.margin + ROUNDING && low >= 1.0 / (1.0 + row.margin) - 1.0 - ROUNDING
         }
         (Some((low, high)), Verdict::Better | Verdict::Worse) => low > -ROUNDING || high < ROUNDING,
         _ => true,
     };
-    let told = |row: &Row| {
+    let told = |row: &ComparisonRow| {
         format!("{} is {:?} by {:?} .. {:?}, margin {}", row.setting, row.verdict, row.low, row.high, row.margin)
     };
     rows.iter().filter(|row| !holds(row)).map(told).collect()

@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use powerband_experiment::{Plan, WorldBench, resolve, run};
-use powerband_record::Event;
+use powerband_record::{Event, NodeName};
 use powerband_report::{Model, advice, sentence};
 use powerband_sim::{Profile, SimWorld};
 
@@ -28,7 +28,14 @@ fn profile(name: &str) -> Profile {
 fn measured(name: &str, text: &str, seed: u64) -> Vec<Event> {
     let plan = Plan::parse(name, text).unwrap();
     let far = plan.far.as_deref().map(profile);
-    let mut world = SimWorld::new(profile(plan.machine.as_deref().unwrap()), far, seed).unwrap();
+    let node = |typed: &String| {
+        let (node, machine) = typed.split_once('=').unwrap();
+        (NodeName::new(node).unwrap(), profile(machine))
+    };
+    let mut world = match plan.machine.as_deref() {
+        Some(machine) => SimWorld::new(profile(machine), far, seed).unwrap(),
+        None => SimWorld::of_nodes(plan.machines.iter().map(node).collect(), seed).unwrap(),
+    };
     let mut resolved = resolve(&plan, &mut world).unwrap_or_else(|why| panic!("{name}: {why}"));
     resolved.started.seed = seed;
     let mut journal = Vec::new();

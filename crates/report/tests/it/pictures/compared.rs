@@ -1,7 +1,7 @@
 //! Several experiments in one picture: curves over what their loads differ in, marks side by side, and the differences.
 
 use powerband_record::{ExperimentHeader, Level};
-use powerband_report::comparison::{Ask, Comparison, Measured, Side, several};
+use powerband_report::comparison::{Comparison, ComparisonRequest, ComparisonSide, Measured, several};
 use powerband_report::picture::comparison_pictures;
 
 use super::*;
@@ -43,8 +43,8 @@ fn shop(customers: u32, metrics: &[&str]) -> Vec<Event> {
 fn side_by_side(journals: &[(i64, Vec<Event>)]) -> (Comparison, Vec<Picture>) {
     let measured = |(id, events): &(i64, Vec<Event>)| Measured::of_events(*id, "bench", events).unwrap();
     let measured: Vec<Measured> = journals.iter().map(measured).collect();
-    let sides: Vec<Side<'_>> = measured.iter().map(|one| (std::slice::from_ref(one), None)).collect();
-    let ask = Ask { metrics: vec![], margin: None, alpha: None, mean: None };
+    let sides: Vec<ComparisonSide<'_>> = measured.iter().map(|one| (std::slice::from_ref(one), None)).collect();
+    let ask = ComparisonRequest { metrics: vec![], margin: None, alpha: None, mean: None };
     let found = several(&sides, &ask).unwrap();
     let model = |(id, events): &(i64, Vec<Event>)| {
         Model::from_events(events).unwrap().with_header(ExperimentHeader { id: *id, ..journals::header() })

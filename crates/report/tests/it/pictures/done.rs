@@ -2,13 +2,15 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Calibration, Detectable, Event, Finding, Relation, Requirement, SearchEnd, SearchFactor, SearchFactorKind,
+    Calibration, Detectable, Event, Finding, LimitSide, Requirement, SearchEnd, SearchFactor, SearchFactorKind,
     SearchFinding, SearchGoal, SearchPlan, SearchRole,
 };
 use powerband_report::courses::Courses;
 use powerband_report::picture::{claims_picture, replication_pictures};
 use powerband_report::published::ClaimKind;
-use powerband_report::replication::{Answer, CheckedTakeaway, Drawn, Holds, Judged, Line, Point, Replication, Spot};
+use powerband_report::replication::{
+    Answer, CheckedTakeaway, ClaimOutcome, Drawn, FigureLine, Judged, Point, Replication, Spot,
+};
 
 use super::*;
 
@@ -25,7 +27,7 @@ pub(crate) fn searched() -> Vec<Event> {
         ("s3", "max_freq=1GHz rx-usecs=9"),
         ("s4", "x=1"),
     ];
-    let limit = Requirement { metric: "p99_us".into(), relation: Relation::AtMost, limit: 200.0, relative: false };
+    let limit = Requirement { metric: "p99_us".into(), relation: LimitSide::AtMost, limit: 200.0, relative: false };
     let plan = SearchPlan {
         goal: SearchGoal { name: "power_w".into(), better: Better::Lower, known: vec![], found: None },
         requirements: vec![limit],
@@ -188,9 +190,9 @@ fn article() -> Replication {
         tables: vec![],
         figures: vec![],
         claims: vec![
-            claim("faster", Holds::Yes, Some(0.4)),
-            claim("cooler", Holds::No, Some(7.0)),
-            claim("open", Holds::Undecidable, None),
+            claim("faster", ClaimOutcome::Yes, Some(0.4)),
+            claim("cooler", ClaimOutcome::No, Some(7.0)),
+            claim("open", ClaimOutcome::Undecidable, None),
         ],
     }
 }
@@ -226,11 +228,13 @@ fn the_page_opens_with_what_to_take_away_and_the_chart_of_all_claims() {
         let articles = [Replication { takeaway: Some(takeaway), ..article() }];
         powerband_report::page::replication(&articles, &[vec![]]).unwrap()
     };
-    let refuted = page(takeaway("cooler", Holds::No));
+    let refuted = page(takeaway("cooler", ClaimOutcome::No));
     let place = |words: &str| refuted.find(words).unwrap_or_else(|| panic!("{words}: {refuted}"));
     assert!(place(">Not confirmed: it is cooler.<") < place("Deviation of every claim from the article"));
     assert!(place("Deviation of every claim from the article") < place("id=\"articles\""));
-    assert!(page(takeaway("warmer", Holds::Yes)).contains(">Repeated on models of these machines: it is cooler.<"));
+    assert!(
+        page(takeaway("warmer", ClaimOutcome::Yes)).contains(">Repeated on models of these machines: it is cooler.<")
+    );
 }
 
 #[test]
@@ -249,7 +253,7 @@ fn an_articles_figures_are_drawn_with_what_was_published() {
         along: along.into(),
         lines,
     };
-    let line = |label: &str, spots| Line { label: label.into(), spots };
+    let line = |label: &str, spots| FigureLine { label: label.into(), spots };
     let one = vec![spot(1.0, "a", Some(16.0)), spot(2.0, "b", Some(24.0)), spot(3.0, "c", None)];
     let two = vec![line("x", vec![spot(1.0, "x", None), spot(2.0, "x", None)]), line("y", vec![spot(1.0, "y", None)])];
     let rows = ["d", "e"].map(|setting| line(setting, vec![spot(0.0, setting, Some(4.0))]));

@@ -35,6 +35,8 @@ fn users_and_groups_have_their_rules() {
     let lines = policy.granted(1001, &[]).lines().join("\n");
     assert!(lines.contains("cpufreq.max_freq: 1.2GHz..2.6GHz, on all CPUs"), "{lines}");
     assert_eq!(policy.granted(7, &[]).lines(), ["cpufreq.boost: 1, on the CPUs of your job"]);
+    let of_job = parse("[[allow]]\nusers = [7]\nknobs = { \"sysctl.vm.swappiness\" = 1 }\n").unwrap().granted(7, &[]);
+    assert!(of_job.lines()[0].contains("that takes cpus = \"all\""), "{:?}", of_job.lines());
 }
 
 #[test]
@@ -81,6 +83,7 @@ fn a_slip_is_told_with_its_line() {
         ("[[allow]]\nusers = [1]\ngroups = [\"x\"]\nknobs = { governor = \"any\" }".into(), 3, "no group 'x'"),
         ("\n[[allow]]\nknobs = { governor = \"any\" }".into(), 2, "no users"),
         ("[[allow]]\nusers = [1]\nknobs = {}".into(), 1, "no knobs"),
+        ("[[allow]]\nusers = [1]\nknobs = [\"cpufreq.governor\"]".into(), 3, "write [allow.knobs]"),
         ("[[allow]]\nusers = [1]\ncpus = \"0-3\"\nknobs = { governor = \"any\" }".into(), 3, "\"job\" or \"all\""),
         ("[[allow]]\nusers = [-1]\nknobs = { governor = \"any\" }".into(), 2, "a name or a number"),
         ("[[allow]]\nuser = [1]\nknobs = { governor = \"any\" }".into(), 2, "user"),

@@ -5,18 +5,18 @@ use super::super::number;
 use super::super::tunable::{After, Tunable};
 
 /// Most values of a list that are kept; the kernel has no such bound.
-const MOST_VALUES: usize = 16;
+const MAX_VALUES: usize = 16;
 
 /// Values by clock: the first holds from the bottom, each other one from its clock (kHz) on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ladder {
-    steps: [(u32, u32); MOST_VALUES],
+    steps: [(u32, u32); MAX_VALUES],
     len: usize,
 }
 
 impl Ladder {
     pub(super) fn one(value: u32) -> Self {
-        let mut steps = [(0, 0); MOST_VALUES];
+        let mut steps = [(0, 0); MAX_VALUES];
         steps[0] = (0, value);
         Ladder { steps, len: 1 }
     }

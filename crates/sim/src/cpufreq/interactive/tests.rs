@@ -1,15 +1,15 @@
 //! Its decisions one by one, from the worked example and around it; its lists.
 use powerband_machine::Errno;
 
-use super::super::config::Rules;
+use super::super::config::KernelRules;
 use super::set::Ladder;
 use super::*;
 
 const MS: u64 = 1_000_000;
 
-fn omap() -> Table {
+fn omap() -> FrequencyTable {
     let steps = [125_000, 250_000, 500_000, 550_000, 600_000].map(Into::into);
-    Table::new(steps.to_vec(), Rules::V2_6_32).unwrap()
+    FrequencyTable::new(steps.to_vec(), KernelRules::V2_6_32).unwrap()
 }
 
 fn set() -> Set {

@@ -7,7 +7,7 @@ const MARGIN: u32 = 10;
 
 /// One task as the scheduler remembers it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Task {
+pub struct SchedTask {
     signal: Signal,
     average: u32,
     latest: u32,
@@ -17,7 +17,7 @@ pub struct Task {
     cpu: Option<u32>,
 }
 
-impl Task {
+impl SchedTask {
     /// What the task is expected to use, 0..=1024: the larger of its last activation and the average over them.
     #[must_use]
     pub fn estimate(&self) -> u32 {
@@ -43,7 +43,7 @@ impl Task {
     }
 
     /// The task's signal is measured against `cpu`'s clock, in its windows, from now on. Its time away must have been added by
-    /// [`Task::update`] with the old CPU's queue.
+    /// [`SchedTask::update`] with the old CPU's queue.
     pub fn move_to(&mut self, cpu: u32, queue: &Queue) {
         self.signal.rebase(queue.signal());
         self.cpu = Some(cpu);

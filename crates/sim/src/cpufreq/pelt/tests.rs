@@ -1,5 +1,5 @@
 //! Signals: the constants, decay, speed, estimates.
-use super::{INVERSE, Queue, Signal, Task};
+use super::{INVERSE, Queue, SchedTask, Signal};
 
 const WINDOW_NS: u64 = 1024 * 1024;
 const MS: u64 = 1_000_000;
@@ -51,7 +51,7 @@ fn time_lost_while_saturated_is_dropped() {
     assert_eq!(queue.idle_entries, 1);
 }
 
-fn activation(task: &mut Task, queue: &mut Queue, from: u64, to: u64) {
+fn activation(task: &mut SchedTask, queue: &mut Queue, from: u64, to: u64) {
     queue.update(from);
     task.enqueue(queue);
     queue.set_running(true, from);
@@ -62,7 +62,7 @@ fn activation(task: &mut Task, queue: &mut Queue, from: u64, to: u64) {
 
 #[test]
 fn an_estimate_rises_at_once_and_falls_by_a_quarter() {
-    let (mut queue, mut task) = (Queue::new(0, 1024, 1024), Task::default());
+    let (mut queue, mut task) = (Queue::new(0, 1024, 1024), SchedTask::default());
     task.move_to(0, &queue);
     activation(&mut task, &mut queue, 0, 50 * MS);
     let first = task.util();
@@ -76,7 +76,7 @@ fn an_estimate_rises_at_once_and_falls_by_a_quarter() {
 
 #[test]
 fn an_activation_teaches_only_if_a_window_ended_since_the_last_sleep_began() {
-    let (mut queue, mut task) = (Queue::new(0, 1024, 1024), Task::default());
+    let (mut queue, mut task) = (Queue::new(0, 1024, 1024), SchedTask::default());
     task.move_to(0, &queue);
     activation(&mut task, &mut queue, 0, 50 * MS);
     let before = task.estimate();

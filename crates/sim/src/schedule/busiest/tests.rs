@@ -19,7 +19,14 @@ impl View for Tasks<'_> {
 }
 
 /// What `own` finds at a level.
-fn found(savings: Savings, level: Level, own: u32, looker: Looker, rules: Rules, tasks: [u64; 8]) -> Option<Found> {
+fn found(
+    savings: Savings,
+    level: Level,
+    own: u32,
+    looker: Looker,
+    rules: KernelRules,
+    tasks: [u64; 8],
+) -> Option<Found> {
     let all = domains(&EIGHT, rules, savings);
     let domain = all.iter().find(|it| it.level == level && it.cpus().any(|cpu| cpu == own)).unwrap();
     find(domain, own, looker, rules, &Tasks(&tasks))
@@ -27,7 +34,7 @@ fn found(savings: Savings, level: Level, own: u32, looker: Looker, rules: Rules,
 
 const OFF: Savings = Savings { mc: 0, smt: 0 };
 const ON: Savings = Savings { mc: 1, smt: 0 };
-const OLD: Rules = Rules::V2_6_18;
+const OLD: KernelRules = KernelRules::V2_6_18;
 
 #[test]
 fn two_tasks_of_one_cache_are_spread_only_while_nothing_is_saved() {
@@ -68,8 +75,8 @@ fn of_equal_packages_old_kernels_fill_the_last_and_newer_ones_the_first() {
     let of = |own, rules| found(ON, Level::Packages, own, Looker::Idle, rules, tasks);
     assert_eq!(of(5, OLD), Some(Found { cpu: 0, load: UNIT, leader: Some(4) }));
     assert_eq!(of(1, OLD), None);
-    assert_eq!(of(1, Rules::V2_6_32), Some(Found { cpu: 4, load: UNIT, leader: Some(0) }));
-    assert_eq!(of(5, Rules::V2_6_32), None);
+    assert_eq!(of(1, KernelRules::V2_6_32), Some(Found { cpu: 4, load: UNIT, leader: Some(0) }));
+    assert_eq!(of(5, KernelRules::V2_6_32), None);
 }
 
 #[test]
@@ -93,7 +100,7 @@ fn recent_load_counts_with_caution() {
     }
     let all = domains(&EIGHT, OLD, ON);
     assert_eq!(find(&all[0], 1, Looker::Idle, OLD, &Sudden), None);
-    let newer = domains(&EIGHT, Rules::V2_6_32, ON);
-    let newly = find(&newer[0], 1, Looker::NewlyIdle, Rules::V2_6_32, &Sudden);
+    let newer = domains(&EIGHT, KernelRules::V2_6_32, ON);
+    let newly = find(&newer[0], 1, Looker::NewlyIdle, KernelRules::V2_6_32, &Sudden);
     assert_eq!(newly.map(|found| found.cpu), Some(0), "who just fell idle looks at what is there now");
 }

@@ -1,6 +1,8 @@
 //! An open-loop driver: windows of stated wall, idle, iowait and nice time, whatever the clock does.
 use powerband_machine::Errno;
-use powerband_sim::cpufreq::{Change, Config, CpuTimes, Cpufreq, Governor, OtherClasses, PolicyConfig, Rules, Util};
+use powerband_sim::cpufreq::{
+    BootConfig, CpuTimes, Cpufreq, FrequencyChange, Governor, KernelRules, OtherClasses, PolicyConfig, Util,
+};
 
 /// Ascending table of a small board, kHz.
 pub(crate) const OMAP: [u32; 5] = [125_000, 250_000, 500_000, 550_000, 600_000];
@@ -75,15 +77,15 @@ pub(crate) struct Bench {
 }
 
 /// One policy of one CPU with this table, booted at `khz` under `governor`; latency 10 µs.
-pub(crate) fn config(rules: Rules, table: &[u32], khz: u32, governor: Governor) -> Config {
-    let mut config = Config::new(rules, vec![PolicyConfig::new(vec![0], table)]);
+pub(crate) fn config(rules: KernelRules, table: &[u32], khz: u32, governor: Governor) -> BootConfig {
+    let mut config = BootConfig::new(rules, vec![PolicyConfig::new(vec![0], table)]);
     config.policies[0].initial_khz = khz;
     config.default_governor = governor;
     config
 }
 
 impl Bench {
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: BootConfig) -> Self {
         let sums = Sums::new(config.possible_cpus as usize);
         let cpufreq = Cpufreq::new(config, 0, &sums).unwrap();
         Bench { cpufreq, sums, now_ns: 0 }
@@ -157,7 +159,7 @@ impl Bench {
         (self.number("scaling_min_freq") / 1000, self.number("scaling_max_freq") / 1000)
     }
 
-    pub(crate) fn changes(&mut self) -> Vec<Change> {
+    pub(crate) fn changes(&mut self) -> Vec<FrequencyChange> {
         let mut changes = Vec::new();
         self.cpufreq.take_changes(&mut changes);
         changes

@@ -1,11 +1,11 @@
 //! Boost, drivers without a table, tables too long to print.
 use powerband_machine::Errno;
-use powerband_sim::cpufreq::{Boost, Config, Cpufreq, Governor, PolicyConfig, Rules, Step};
+use powerband_sim::cpufreq::{BoostSupport, BootConfig, Cpufreq, Governor, KernelRules, PolicyConfig, Step};
 
 use super::bench::{Bench, SRV, Sums, config};
 
-fn boosted(boost: Boost) -> Bench {
-    let mut config = config(Rules::V6_1, &SRV, 2_267_000, Governor::Performance);
+fn boosted(boost: BoostSupport) -> Bench {
+    let mut config = config(KernelRules::V6_1, &SRV, 2_267_000, Governor::Performance);
     config.policies[0].table[0].boost = true;
     config.boost = boost;
     Bench::new(config)
@@ -13,7 +13,7 @@ fn boosted(boost: Boost) -> Bench {
 
 #[test]
 fn table_boost_moves_the_range_and_overwrites_the_maximum() {
-    let mut bench = boosted(Boost::Table(false));
+    let mut bench = boosted(BoostSupport::Table(false));
     assert_eq!((bench.limits(), bench.mhz()), ((1600, 2267), 2267));
     assert_eq!(bench.read("scaling_boost_frequencies").unwrap(), "2400000 \n");
     assert!(!bench.read("scaling_available_frequencies").unwrap().contains("2400000"));
@@ -31,15 +31,15 @@ fn table_boost_moves_the_range_and_overwrites_the_maximum() {
 
 #[test]
 fn hardware_boost_leaves_the_limits_alone() {
-    let mut config = config(Rules::V6_1, &SRV, 2_400_000, Governor::Performance);
-    config.boost = Boost::Hardware(true);
+    let mut config = config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Performance);
+    config.boost = BoostSupport::Hardware(true);
     let mut bench = Bench::new(config);
     assert_eq!(bench.read_at("cpufreq/boost").unwrap(), "1\n");
     bench.write("scaling_max_freq", "2000000").unwrap();
     bench.write_at("cpufreq/boost", "0").unwrap();
     assert_eq!((bench.read_at("cpufreq/boost").unwrap().as_str(), bench.limits()), ("0\n", (1600, 2000)));
     assert_eq!(bench.read("scaling_boost_frequencies"), Err(Errno::ENOENT));
-    let mut without = Bench::new(self::config(Rules::V6_1, &SRV, 2_400_000, Governor::Performance));
+    let mut without = Bench::new(self::config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Performance));
     assert_eq!(without.read_at("cpufreq/boost"), Err(Errno::ENOENT));
 }
 
@@ -50,8 +50,8 @@ fn a_policy_boosts_only_while_the_machine_does() {
         (policy.table[0].boost, policy.initial_khz) = (true, 2_267_000);
         policy
     };
-    let mut config = Config::new(Rules::V6_1, vec![policy(0), policy(1)]);
-    (config.boost, config.policy_boost) = (Boost::Table(false), true);
+    let mut config = BootConfig::new(KernelRules::V6_1, vec![policy(0), policy(1)]);
+    (config.boost, config.policy_boost) = (BoostSupport::Table(false), true);
     let mut bench = Bench::new(config);
     let max =
         |bench: &mut Bench| [0, 1].map(|n| bench.read_at(&format!("cpufreq/policy{n}/scaling_max_freq")).unwrap());
@@ -67,12 +67,12 @@ fn a_policy_boosts_only_while_the_machine_does() {
     bench.write_at("cpufreq/boost", "0").unwrap();
     assert_eq!(max(&mut bench), ["2267000\n"; 2]);
     assert_eq!(bench.write("boost", "0"), Err(Errno::EINVAL), "not even what it is");
-    assert_eq!(boosted(Boost::Table(true)).read("boost"), Err(Errno::ENOENT), "older kernels have one switch");
+    assert_eq!(boosted(BoostSupport::Table(true)).read("boost"), Err(Errno::ENOENT), "older kernels have one switch");
 }
 
 #[test]
 fn a_driver_without_a_table_takes_any_clock() {
-    let mut config = config(Rules::V6_1, &[], 1_000_000, Governor::Userspace);
+    let mut config = config(KernelRules::V6_1, &[], 1_000_000, Governor::Userspace);
     config.policies[0].range_khz = (800_000, 3_000_000);
     config.policies[0].initial_khz = 1_000_000;
     let mut bench = Bench::new(config);
@@ -91,21 +91,21 @@ fn a_transition_table_of_more_than_a_page() {
         let table = table(n);
         Bench::new(config(rules, &table, table[0], Governor::Performance)).read("stats/trans_table")
     };
-    assert_eq!(read(Rules::V6_1, 19).unwrap().len(), 17 + 12 + 190 + 19 * (12 + 190));
-    assert_eq!(read(Rules::V6_1, 20), Err(Errno::EFBIG));
-    assert_eq!(read(Rules::V2_6_18, 20).unwrap().len(), 4096, "cut off");
+    assert_eq!(read(KernelRules::V6_1, 19).unwrap().len(), 17 + 12 + 190 + 19 * (12 + 190));
+    assert_eq!(read(KernelRules::V6_1, 20), Err(Errno::EFBIG));
+    assert_eq!(read(KernelRules::V2_6_18, 20).unwrap().len(), 4096, "cut off");
 }
 
 #[test]
 fn what_does_not_come_up() {
     let times = Sums::new(4);
-    let refused = |config: Config| Cpufreq::new(config, 0, &times).unwrap_err();
+    let refused = |config: BootConfig| Cpufreq::new(config, 0, &times).unwrap_err();
     let policy = |cpus: &[u32]| PolicyConfig::new(cpus.to_vec(), &SRV);
     let twice = PolicyConfig { table: vec![Step::from(1), Step::from(1)], ..policy(&[0]) };
     for policies in [vec![twice], vec![policy(&[])], vec![policy(&[0, 1]), policy(&[1])]] {
-        assert_eq!(refused(Config::new(Rules::V6_1, policies)), Errno::EINVAL);
+        assert_eq!(refused(BootConfig::new(KernelRules::V6_1, policies)), Errno::EINVAL);
     }
-    let mut config = Config::new(Rules::V2_6_32, vec![policy(&[0])]);
+    let mut config = BootConfig::new(KernelRules::V2_6_32, vec![policy(&[0])]);
     config.default_governor = Governor::Schedutil;
     assert_eq!(refused(config), Errno::EINVAL, "not built in");
 }

@@ -1,10 +1,10 @@
 //! conservative: worked samples under each kernel's rules.
-use powerband_sim::cpufreq::{Config, Governor, PolicyConfig, Rules};
+use powerband_sim::cpufreq::{BootConfig, Governor, KernelRules, PolicyConfig};
 
 use super::bench::{Bench, OMAP, SRV, Window, config};
 
 fn modern(table: &[u32], khz: u32) -> Bench {
-    Bench::new(config(Rules::V6_1, table, khz, Governor::Conservative))
+    Bench::new(config(KernelRules::V6_1, table, khz, Governor::Conservative))
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn t12_conservative_idle_periods() {
 
 #[test]
 fn the_cpu_that_slept_least_gives_the_idle_periods() {
-    let mut shared = config(Rules::V6_1, &SRV, 2_400_000, Governor::Conservative);
+    let mut shared = config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Conservative);
     shared.policies[0].cpus = vec![0, 1];
     shared.possible_cpus = 2;
     let mut bench = Bench::new(shared);
@@ -78,11 +78,11 @@ fn t13_conservative_factor_2() {
 }
 
 /// A 1000 Hz machine under old rules whose samples fall on multiples of 100 ms.
-fn old(rules: Rules, khz: u32) -> Bench {
+fn old(rules: KernelRules, khz: u32) -> Bench {
     let mut config = config(rules, &SRV, khz, Governor::Conservative);
     config.hz = 1000;
     let mut bench = Bench::new(config);
-    let folder = if rules == Rules::V2_6_18 { "cpu0/cpufreq/conservative" } else { "cpufreq/conservative" };
+    let folder = if rules == KernelRules::V2_6_18 { "cpu0/cpufreq/conservative" } else { "cpufreq/conservative" };
     bench.write_at(&format!("{folder}/sampling_rate"), "100000").unwrap();
     bench
 }
@@ -98,7 +98,7 @@ fn old_loads(bench: &mut Bench, percents: &[u64]) -> Vec<u32> {
 
 #[test]
 fn t13_conservative_2_6_18() {
-    let mut bench = old(Rules::V2_6_18, 2_400_000);
+    let mut bench = old(KernelRules::V2_6_18, 2_400_000);
     assert_eq!(bench.read("conservative/sampling_rate").unwrap(), "100000\n");
     assert_eq!(old_loads(&mut bench, &[10; 8]), [2267, 2133, 2000, 1867, 1733, 1600, 1600, 1600]);
     assert_eq!(old_loads(&mut bench, &[90; 3]), [1600, 1733, 1867], "up goes to at most the request");
@@ -107,7 +107,7 @@ fn t13_conservative_2_6_18() {
 #[test]
 fn one_timer_walks_all_policies_of_2_6_18() {
     let policy = |cpu| PolicyConfig::new(vec![cpu], &SRV);
-    let mut old = Config::new(Rules::V2_6_18, vec![policy(0), policy(1)]);
+    let mut old = BootConfig::new(KernelRules::V2_6_18, vec![policy(0), policy(1)]);
     (old.hz, old.default_governor) = (1000, Governor::Conservative);
     let mut bench = Bench::new(old);
     bench.now_ns = 150_000_000;
@@ -130,14 +130,14 @@ fn one_timer_walks_all_policies_of_2_6_18() {
 
 #[test]
 fn down_factor_2_6_18_sums_idle_over_samples() {
-    let mut bench = old(Rules::V2_6_18, 2_400_000);
+    let mut bench = old(KernelRules::V2_6_18, 2_400_000);
     bench.write("conservative/sampling_down_factor", "2").unwrap();
     assert_eq!(old_loads(&mut bench, &[10, 10, 30, 8, 30, 12]), [2400, 2267, 2267, 2133, 2133, 2133]);
 }
 
 #[test]
 fn quirks_of_2_6_32() {
-    let mut bench = old(Rules::V2_6_32, 2_400_000);
+    let mut bench = old(KernelRules::V2_6_32, 2_400_000);
     bench.write_at("cpufreq/conservative/sampling_rate", "100000").unwrap();
     bench.pass(Window::load(20_000, 50));
     bench.run();
@@ -147,7 +147,7 @@ fn quirks_of_2_6_32() {
     bench.write_at("cpufreq/conservative/sampling_down_factor", "5").unwrap();
     assert_eq!(old_loads(&mut bench, &[0, 0]), [2000, 1867], "the down factor has no effect");
 
-    let mut shared = config(Rules::V2_6_32, &SRV, 1_600_000, Governor::Conservative);
+    let mut shared = config(KernelRules::V2_6_32, &SRV, 1_600_000, Governor::Conservative);
     shared.policies[0].cpus = vec![0, 1];
     shared.possible_cpus = 2;
     for (first, last, expected) in [(100, 0, 1600), (0, 100, 1733)] {

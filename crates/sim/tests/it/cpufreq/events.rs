@@ -1,12 +1,12 @@
 //! Changes of clock as the engine sees them, and time in state.
 use powerband_machine::Errno;
-use powerband_sim::cpufreq::{Change, Governor, Rules};
+use powerband_sim::cpufreq::{FrequencyChange, Governor, KernelRules};
 
 use super::bench::{Bench, OMAP, config};
 
 #[test]
 fn t20_stats() {
-    let mut config = config(Rules::V6_1, &[500_000, 250_000], 500_000, Governor::Userspace);
+    let mut config = config(KernelRules::V6_1, &[500_000, 250_000], 500_000, Governor::Userspace);
     config.policies[0].transition_latency_ns = 0;
     let mut bench = Bench::new(config);
     for (khz, at_ns) in [("250000", 123_456_789), ("500000", 150_000_000), ("250000", 160_000_000)] {
@@ -32,7 +32,7 @@ fn t20_stats() {
 
 #[test]
 fn changes_queue_behind_each_other() {
-    let mut config = config(Rules::V6_1, &OMAP, 125_000, Governor::Userspace);
+    let mut config = config(KernelRules::V6_1, &OMAP, 125_000, Governor::Userspace);
     config.policies[0].transition_latency_ns = 300_000;
     config.policies[0].stall_ns = 2000;
     let mut bench = Bench::new(config);
@@ -47,7 +47,7 @@ fn changes_queue_behind_each_other() {
     assert_eq!((bench.cpufreq.khz(0), bench.cpufreq.next_due_ns()), (600_000, Some(1_600_000)));
     bench.now_ns = 1_700_000;
     bench.run();
-    let change = |from_khz, to_khz, at_ns| Change { policy: 0, from_khz, to_khz, at_ns, stall_ns: 2000 };
+    let change = |from_khz, to_khz, at_ns| FrequencyChange { policy: 0, from_khz, to_khz, at_ns, stall_ns: 2000 };
     assert_eq!(bench.changes(), [change(125_000, 600_000, 1_300_000), change(600_000, 250_000, 1_600_000)]);
     assert!(!bench.cpufreq.has_changes());
     assert_eq!(bench.read("stats/total_trans").unwrap(), "2\n");
@@ -55,7 +55,7 @@ fn changes_queue_behind_each_other() {
 
 #[test]
 fn a_failing_driver_counts_there_and_back_and_userspace_does_not_say() {
-    let mut bench = Bench::new(config(Rules::V6_1, &OMAP, 125_000, Governor::Userspace));
+    let mut bench = Bench::new(config(KernelRules::V6_1, &OMAP, 125_000, Governor::Userspace));
     bench.cpufreq.set_driver_fault(0, Some(Errno::EIO));
     bench.write("scaling_setspeed", "600000").unwrap();
     assert_eq!(bench.mhz(), 125);
@@ -68,7 +68,7 @@ fn a_failing_driver_counts_there_and_back_and_userspace_does_not_say() {
 #[test]
 fn a_boot_clock_outside_the_table_is_brought_to_it() {
     for (boot, mhz) in [(300_000, 500), (125_000, 125), (700_000, 600), (1, 125)] {
-        let mut bench = Bench::new(config(Rules::V6_1, &OMAP, boot, Governor::Userspace));
+        let mut bench = Bench::new(config(KernelRules::V6_1, &OMAP, boot, Governor::Userspace));
         assert_eq!((bench.mhz(), bench.cpufreq.khz(0)), (mhz, mhz * 1000), "{boot}");
         assert_eq!(bench.read("stats/total_trans").unwrap(), "0\n");
     }

@@ -1,17 +1,17 @@
 //! The tree: names, modes, texts and errors of each kernel.
 use powerband_machine::Errno;
-use powerband_sim::cpufreq::{Config, Governor, PolicyConfig, Rules};
+use powerband_sim::cpufreq::{BootConfig, Governor, KernelRules, PolicyConfig};
 
 use super::bench::{Bench, SRV, config};
 
 /// Two domains of two CPUs.
-fn two(rules: Rules, governor: Governor) -> Config {
+fn two(rules: KernelRules, governor: Governor) -> BootConfig {
     let policy = |cpus: [u32; 2]| {
         let mut policy = PolicyConfig::new(cpus.to_vec(), &SRV);
         policy.bios_limit_khz = Some(2_400_000);
         policy
     };
-    let mut config = Config::new(rules, vec![policy([0, 1]), policy([2, 3])]);
+    let mut config = BootConfig::new(rules, vec![policy([0, 1]), policy([2, 3])]);
     config.default_governor = governor;
     config
 }
@@ -22,7 +22,7 @@ fn names(bench: &Bench, dir: &str) -> Vec<String> {
 
 #[test]
 fn the_modern_tree() {
-    let mut bench = Bench::new(two(Rules::V6_1, Governor::Ondemand));
+    let mut bench = Bench::new(two(KernelRules::V6_1, Governor::Ondemand));
     assert_eq!(names(&bench, "cpufreq"), ["ondemand/", "policy0/", "policy2/"]);
     let expected = "affected_cpus bios_limit cpuinfo_cur_freq cpuinfo_max_freq cpuinfo_min_freq \
         cpuinfo_transition_latency freqdomain_cpus related_cpus scaling_available_frequencies \
@@ -55,7 +55,7 @@ fn the_modern_tree() {
 
 #[test]
 fn the_old_trees() {
-    let bench = Bench::new(two(Rules::V2_6_18, Governor::Ondemand));
+    let bench = Bench::new(two(KernelRules::V2_6_18, Governor::Ondemand));
     assert_eq!(bench.cpufreq.list("cpufreq"), Err(Errno::ENOENT));
     let expected = "affected_cpus cpuinfo_cur_freq cpuinfo_max_freq cpuinfo_min_freq ondemand/ \
         scaling_available_frequencies scaling_available_governors scaling_cur_freq scaling_driver scaling_governor \
@@ -66,17 +66,17 @@ fn the_old_trees() {
     let tunables = ["ignore_nice_load", "sampling_rate", "sampling_rate_max", "sampling_rate_min", "up_threshold"];
     assert_eq!(names(&bench, "cpu2/cpufreq/ondemand"), tunables);
 
-    let bench = Bench::new(two(Rules::V2_6_32, Governor::Conservative));
+    let bench = Bench::new(two(KernelRules::V2_6_32, Governor::Conservative));
     assert_eq!(names(&bench, "cpufreq"), ["conservative/"]);
     assert!(names(&bench, "cpu0/cpufreq").contains(&"related_cpus".to_owned()));
     assert!(names(&bench, "cpu0/cpufreq").contains(&"bios_limit".to_owned()), "from 2.6.33 on");
-    let bench = Bench::new(two(Rules::V2_6_18, Governor::Userspace));
+    let bench = Bench::new(two(KernelRules::V2_6_18, Governor::Userspace));
     assert!(names(&bench, "cpu0/cpufreq").contains(&"scaling_setspeed".to_owned()), "only while userspace governs");
 }
 
 #[test]
 fn texts() {
-    let mut bench = Bench::new(two(Rules::V6_1, Governor::Performance));
+    let mut bench = Bench::new(two(KernelRules::V6_1, Governor::Performance));
     for (file, text) in [
         ("affected_cpus", "2 3\n"),
         ("related_cpus", "2 3\n"),
@@ -100,7 +100,7 @@ fn texts() {
 
 #[test]
 fn odd_texts() {
-    let mut odd = config(Rules::V6_1, &SRV, 2_400_000, Governor::Performance);
+    let mut odd = config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Performance);
     odd.policies[0].transition_latency_ns = u32::MAX;
     odd.policies[0].measured_cur_freq = true;
     odd.policies[0].reads_hardware = false;
@@ -114,7 +114,7 @@ fn odd_texts() {
 
 #[test]
 fn who_may() {
-    let mut bench = Bench::new(config(Rules::V6_1, &SRV, 2_400_000, Governor::Performance));
+    let mut bench = Bench::new(config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Performance));
     let mut unprivileged =
         |file: &str| bench.cpufreq.read(&format!("cpufreq/policy0/{file}"), 0, false, &bench.sums).map(|_| ());
     assert_eq!(unprivileged("cpuinfo_cur_freq"), Err(Errno::EACCES));
@@ -129,7 +129,7 @@ fn who_may() {
 
 #[test]
 fn governors_are_named_by_the_first_word() {
-    let mut bench = Bench::new(config(Rules::V6_1, &SRV, 2_400_000, Governor::Performance));
+    let mut bench = Bench::new(config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Performance));
     for (text, result) in [
         ("powersave\n", Ok("powersave")),
         ("  ONDEMAND now", Ok("ondemand")),
@@ -143,7 +143,7 @@ fn governors_are_named_by_the_first_word() {
         let now = bench.read("scaling_governor").unwrap();
         assert_eq!(now, result.map_or(before, |name| format!("{name}\n")));
     }
-    let mut few = config(Rules::V6_1, &SRV, 2_400_000, Governor::Performance);
+    let mut few = config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Performance);
     few.available_governors = vec![Governor::Performance];
     let mut bench = Bench::new(few);
     assert_eq!(bench.write("scaling_governor", "ondemand"), Err(Errno::EINVAL), "not built in");
@@ -160,7 +160,7 @@ fn governors_are_named_by_the_first_word() {
 
 #[test]
 fn tunables_come_and_go_with_their_users() {
-    let mut bench = Bench::new(two(Rules::V6_1, Governor::Ondemand));
+    let mut bench = Bench::new(two(KernelRules::V6_1, Governor::Ondemand));
     bench.write_at("cpufreq/ondemand/up_threshold", "80").unwrap();
     bench.write_at("cpufreq/policy0/scaling_governor", "conservative").unwrap();
     assert_eq!(names(&bench, "cpufreq"), ["conservative/", "ondemand/", "policy0/", "policy2/"]);
@@ -170,7 +170,7 @@ fn tunables_come_and_go_with_their_users() {
     bench.write_at("cpufreq/policy2/scaling_governor", "ondemand").unwrap();
     assert_eq!(bench.read_at("cpufreq/ondemand/up_threshold").unwrap(), "95\n", "back at its default");
 
-    let mut bench = Bench::new(two(Rules::V2_6_32, Governor::Ondemand));
+    let mut bench = Bench::new(two(KernelRules::V2_6_32, Governor::Ondemand));
     bench.write_at("cpufreq/ondemand/up_threshold", "70").unwrap();
     for governor in ["performance", "ondemand"] {
         for cpu in ["cpu0", "cpu2"] {
@@ -182,22 +182,22 @@ fn tunables_come_and_go_with_their_users() {
 
 #[test]
 fn tunables_of_each_policy() {
-    let mut own = two(Rules::V6_1, Governor::Ondemand);
+    let mut own = two(KernelRules::V6_1, Governor::Ondemand);
     own.per_policy_governors = true;
     let mut bench = Bench::new(own);
     assert_eq!(names(&bench, "cpufreq"), ["policy0/", "policy2/"]);
     assert!(names(&bench, "cpufreq/policy0").contains(&"ondemand/".to_owned()));
     bench.write_at("cpufreq/policy0/ondemand/up_threshold", "80").unwrap();
     assert_eq!(bench.read_at("cpufreq/policy2/ondemand/up_threshold").unwrap(), "95\n");
-    let mut bench = Bench::new(two(Rules::V2_6_18, Governor::Ondemand));
+    let mut bench = Bench::new(two(KernelRules::V2_6_18, Governor::Ondemand));
     bench.write_at("cpu0/cpufreq/ondemand/up_threshold", "70").unwrap();
     assert_eq!(bench.read_at("cpu2/cpufreq/ondemand/up_threshold").unwrap(), "70\n", "system-wide values");
 }
 
 /// Writes and what reads back; `None` for a refusal.
-fn check(rules: Rules, governor: Governor, cases: &[(&str, &str, Option<u32>)]) {
+fn check(rules: KernelRules, governor: Governor, cases: &[(&str, &str, Option<u32>)]) {
     let mut bench = Bench::new(config(rules, &SRV, 2_400_000, governor));
-    let place = if rules == Rules::V2_6_18 { "cpu0/cpufreq" } else { "cpufreq" };
+    let place = if rules == KernelRules::V2_6_18 { "cpu0/cpufreq" } else { "cpufreq" };
     for &(tunable, text, expected) in cases {
         let path = format!("{place}/{}/{tunable}", governor.name());
         let before = bench.read_at(&path).unwrap();
@@ -211,7 +211,7 @@ fn check(rules: Rules, governor: Governor, cases: &[(&str, &str, Option<u32>)]) 
 #[test]
 fn ranges_of_tunables() {
     check(
-        Rules::V6_1,
+        KernelRules::V6_1,
         Governor::Ondemand,
         &[
             ("sampling_rate", "7999", None),
@@ -228,7 +228,7 @@ fn ranges_of_tunables() {
         ],
     );
     check(
-        Rules::V6_1,
+        KernelRules::V6_1,
         Governor::Conservative,
         &[
             ("up_threshold", "20", None),
@@ -241,12 +241,12 @@ fn ranges_of_tunables() {
         ],
     );
     check(
-        Rules::V6_1,
+        KernelRules::V6_1,
         Governor::Schedutil,
         &[("rate_limit_us", "500\n", Some(500)), ("rate_limit_us", "500us", None), ("rate_limit_us", "0x10", None)],
     );
     check(
-        Rules::V2_6_18,
+        KernelRules::V2_6_18,
         Governor::Ondemand,
         &[
             ("up_threshold", "10", None),
@@ -256,17 +256,21 @@ fn ranges_of_tunables() {
             ("sampling_rate", "40000001", None),
         ],
     );
-    check(Rules::V2_6_18, Governor::Conservative, &[("down_threshold", "0", Some(0)), ("down_threshold", "80", None)]);
-    check(Rules::V2_6_32, Governor::Ondemand, &[("sampling_rate", "5", Some(10_000))]);
-    check(Rules::V2_6_32, Governor::Conservative, &[("down_threshold", "10", None)]);
+    check(
+        KernelRules::V2_6_18,
+        Governor::Conservative,
+        &[("down_threshold", "0", Some(0)), ("down_threshold", "80", None)],
+    );
+    check(KernelRules::V2_6_32, Governor::Ondemand, &[("sampling_rate", "5", Some(10_000))]);
+    check(KernelRules::V2_6_32, Governor::Conservative, &[("down_threshold", "10", None)]);
 }
 
 #[test]
 fn slow_drivers_and_dynamic_governors() {
     for (rules, result, after) in [
-        (Rules::V2_6_18, Err(Errno::EINVAL), "powersave\n"),
-        (Rules::V2_6_32, Ok(()), "performance\n"),
-        (Rules::V6_1, Ok(()), "ondemand\n"),
+        (KernelRules::V2_6_18, Err(Errno::EINVAL), "powersave\n"),
+        (KernelRules::V2_6_32, Ok(()), "performance\n"),
+        (KernelRules::V6_1, Ok(()), "ondemand\n"),
     ] {
         let mut slow = config(rules, &SRV, 2_400_000, Governor::Powersave);
         slow.policies[0].transition_latency_ns = 10_000_001;
@@ -274,7 +278,7 @@ fn slow_drivers_and_dynamic_governors() {
         assert_eq!(bench.write("scaling_governor", "ondemand"), result, "{rules:?}");
         assert_eq!(bench.read("scaling_governor").unwrap(), after);
     }
-    let mut stubborn = config(Rules::V6_1, &SRV, 2_400_000, Governor::Powersave);
+    let mut stubborn = config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Powersave);
     stubborn.policies[0].no_dynamic_switching = true;
     let mut bench = Bench::new(stubborn.clone());
     bench.write("scaling_governor", "schedutil").unwrap();

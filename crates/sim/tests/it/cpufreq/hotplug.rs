@@ -1,11 +1,11 @@
 //! CPUs that come and go.
 use powerband_machine::Errno;
-use powerband_sim::cpufreq::{Boost, Config, Governor, PolicyConfig, Rules};
+use powerband_sim::cpufreq::{BoostSupport, BootConfig, Governor, KernelRules, PolicyConfig};
 
 use super::bench::{Bench, SRV, Window};
 
-fn shared(rules: Rules) -> Bench {
-    let mut config = Config::new(rules, vec![PolicyConfig::new(vec![0, 1], &SRV)]);
+fn shared(rules: KernelRules) -> Bench {
+    let mut config = BootConfig::new(rules, vec![PolicyConfig::new(vec![0, 1], &SRV)]);
     config.default_governor = Governor::Powersave;
     Bench::new(config)
 }
@@ -16,7 +16,7 @@ fn online(bench: &mut Bench, cpu: u32, online: bool) {
 
 #[test]
 fn a_policy_without_cpus_is_busy_and_comes_back_as_it_was() {
-    let mut bench = shared(Rules::V6_1);
+    let mut bench = shared(KernelRules::V6_1);
     bench.write("scaling_governor", "conservative").unwrap();
     bench.write("scaling_max_freq", "2000000").unwrap();
     online(&mut bench, 1, false);
@@ -35,9 +35,10 @@ fn a_policy_without_cpus_is_busy_and_comes_back_as_it_was() {
 
 #[test]
 fn boost_turned_while_away_counts_on_return() {
-    let mut config = Config::new(Rules::V6_1, vec![PolicyConfig::new(vec![0], &SRV), PolicyConfig::new(vec![1], &SRV)]);
+    let mut config =
+        BootConfig::new(KernelRules::V6_1, vec![PolicyConfig::new(vec![0], &SRV), PolicyConfig::new(vec![1], &SRV)]);
     config.policies[0].table[0].boost = true;
-    config.boost = Boost::Table(false);
+    config.boost = BoostSupport::Table(false);
     let mut bench = Bench::new(config);
     assert_eq!(bench.limits(), (1600, 2267));
     online(&mut bench, 0, false);
@@ -48,7 +49,7 @@ fn boost_turned_while_away_counts_on_return() {
 
 #[test]
 fn old_folders_go_with_their_cpu() {
-    for (rules, governor) in [(Rules::V2_6_18, "powersave\n"), (Rules::V2_6_32, "conservative\n")] {
+    for (rules, governor) in [(KernelRules::V2_6_18, "powersave\n"), (KernelRules::V2_6_32, "conservative\n")] {
         let mut bench = shared(rules);
         bench.write("scaling_governor", "conservative").unwrap();
         bench.write("scaling_max_freq", "2000000").unwrap();
@@ -65,7 +66,7 @@ fn old_folders_go_with_their_cpu() {
 
 #[test]
 fn a_cpu_that_left_no_longer_counts() {
-    let mut bench = shared(Rules::V6_1);
+    let mut bench = shared(KernelRules::V6_1);
     bench.write("scaling_governor", "ondemand").unwrap();
     let sample = |bench: &mut Bench| {
         bench.pass_on(0, Window::load(10_000, 10));

@@ -1,10 +1,10 @@
 //! Limits: what a write does, what the files then show, and how governors follow.
 use powerband_machine::Errno;
-use powerband_sim::cpufreq::{Governor, Rules};
+use powerband_sim::cpufreq::{Governor, KernelRules};
 
 use super::bench::{Bench, SRV, config};
 
-fn bench(rules: Rules) -> Bench {
+fn bench(rules: KernelRules) -> Bench {
     Bench::new(config(rules, &SRV, 2_400_000, Governor::Userspace))
 }
 
@@ -13,7 +13,7 @@ fn write(bench: &mut Bench, side: &str, text: &str) -> Result<(), Errno> {
 }
 
 /// A bench with these limits in effect, MHz.
-fn at(rules: Rules, min: u32, max: u32) -> Bench {
+fn at(rules: KernelRules, min: u32, max: u32) -> Bench {
     let mut bench = bench(rules);
     write(&mut bench, "max", &format!("{max}000")).unwrap();
     write(&mut bench, "min", &format!("{min}000")).unwrap();
@@ -23,7 +23,7 @@ fn at(rules: Rules, min: u32, max: u32) -> Bench {
 
 #[test]
 fn t08_limits_6_1() {
-    let mut bench = bench(Rules::V6_1);
+    let mut bench = bench(KernelRules::V6_1);
     for (side, text, after) in [
         ("max", "5000000", (1600, 2400)),
         ("max", "2200000", (1600, 2133)),
@@ -48,33 +48,33 @@ fn t08_limits_6_1() {
 
 #[test]
 fn t09_limits_old() {
-    for rules in [Rules::V2_6_18, Rules::V2_6_32] {
+    for rules in [KernelRules::V2_6_18, KernelRules::V2_6_32] {
         let mut bench = at(rules, 1600, 2000);
         assert_eq!(write(&mut bench, "min", "2400000"), Err(Errno::EINVAL), "{rules:?}");
         assert_eq!(bench.limits(), (1600, 2000));
     }
-    let mut bench = at(Rules::V6_1, 1600, 2000);
+    let mut bench = at(KernelRules::V6_1, 1600, 2000);
     write(&mut bench, "min", "2400000").unwrap();
     assert_eq!(bench.limits(), (2000, 2000));
 
-    let mut bench = at(Rules::V2_6_18, 2000, 2400);
+    let mut bench = at(KernelRules::V2_6_18, 2000, 2400);
     write(&mut bench, "max", "1600000").unwrap();
     assert_eq!(bench.limits(), (1600, 1600));
     write(&mut bench, "max", "2400000").unwrap();
     assert_eq!(bench.limits(), (1600, 2400), "min was dragged down for good");
     bench.write("scaling_governor", "performance").unwrap();
     assert_eq!(bench.limits(), (1600, 2400), "whatever governor comes");
-    let mut bench = at(Rules::V2_6_32, 2000, 2400);
+    let mut bench = at(KernelRules::V2_6_32, 2000, 2400);
     assert_eq!(write(&mut bench, "max", "1600000"), Err(Errno::EINVAL));
     write(&mut bench, "max", "2400000").unwrap();
     assert_eq!(bench.limits(), (2000, 2400));
-    let mut bench = at(Rules::V6_1, 2000, 2400);
+    let mut bench = at(KernelRules::V6_1, 2000, 2400);
     write(&mut bench, "max", "1600000").unwrap();
     assert_eq!(bench.limits(), (1600, 1600));
     write(&mut bench, "max", "2400000").unwrap();
     assert_eq!(bench.limits(), (2000, 2400), "the request for a minimum springs back");
 
-    for (rules, shown) in [(Rules::V2_6_18, 1650), (Rules::V2_6_32, 1650), (Rules::V6_1, 1600)] {
+    for (rules, shown) in [(KernelRules::V2_6_18, 1650), (KernelRules::V2_6_32, 1650), (KernelRules::V6_1, 1600)] {
         let mut bench = self::bench(rules);
         write(&mut bench, "max", "1650000").unwrap();
         assert_eq!(bench.limits(), (1600, shown), "{rules:?}");
@@ -83,7 +83,7 @@ fn t09_limits_old() {
 
 #[test]
 fn limits_may_take_effect_later() {
-    let mut late = config(Rules::V6_1, &SRV, 2_400_000, Governor::Performance);
+    let mut late = config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Performance);
     late.limits_delay_ns = 30_000;
     let mut bench = Bench::new(late);
     write(&mut bench, "max", "2000000").unwrap();
@@ -97,7 +97,7 @@ fn limits_may_take_effect_later() {
 #[test]
 fn the_clock_follows_the_limits_under_every_governor() {
     for governor in Governor::ALL.into_iter().filter(|governor| *governor != Governor::Interactive) {
-        let mut bench = Bench::new(config(Rules::V6_1, &SRV, 2_000_000, governor));
+        let mut bench = Bench::new(config(KernelRules::V6_1, &SRV, 2_000_000, governor));
         write(&mut bench, "max", "1867000").unwrap();
         let lowest = governor == Governor::Powersave;
         assert_eq!(bench.mhz(), if lowest { 1600 } else { 1867 }, "{governor:?}");
@@ -110,7 +110,7 @@ fn the_clock_follows_the_limits_under_every_governor() {
 
 #[test]
 fn a_speed_asked_outside_the_limits_returns_when_they_widen() {
-    let mut bench = bench(Rules::V6_1);
+    let mut bench = bench(KernelRules::V6_1);
     bench.write("scaling_setspeed", "1600000").unwrap();
     write(&mut bench, "min", "2000000").unwrap();
     assert_eq!((bench.mhz(), bench.read("scaling_setspeed").unwrap()), (2000, "2000000\n".to_owned()));
@@ -123,14 +123,14 @@ fn a_speed_asked_outside_the_limits_returns_when_they_widen() {
 
 #[test]
 fn firmware_limits_too() {
-    for rules in [Rules::V2_6_18, Rules::V2_6_32, Rules::V6_1] {
+    for rules in [KernelRules::V2_6_18, KernelRules::V2_6_32, KernelRules::V6_1] {
         let mut bench = Bench::new(config(rules, &SRV, 2_400_000, Governor::Performance));
         bench.cpufreq.set_bios_limit(0, Some(2_000_000), 0, &bench.sums);
         assert_eq!((bench.limits(), bench.mhz()), ((1600, 2000), 2000), "{rules:?}");
         write(&mut bench, "max", "2400000").unwrap();
         assert_eq!(bench.limits(), (1600, 2000), "{rules:?}");
         bench.cpufreq.set_bios_limit(0, None, 0, &bench.sums);
-        let after = if rules == Rules::V6_1 { 2400 } else { 2000 };
+        let after = if rules == KernelRules::V6_1 { 2400 } else { 2000 };
         assert_eq!(bench.limits(), (1600, after), "old rules remember the limit in effect, {rules:?}");
     }
 }

@@ -1,10 +1,10 @@
 //! ondemand: worked samples under each kernel's rules.
-use powerband_sim::cpufreq::{Governor, Rules, Util};
+use powerband_sim::cpufreq::{Governor, KernelRules, Util};
 
 use super::bench::{Bench, OMAP, SRV, Window, config};
 
 fn modern(table: &[u32], khz: u32) -> Bench {
-    Bench::new(config(Rules::V6_1, table, khz, Governor::Ondemand))
+    Bench::new(config(KernelRules::V6_1, table, khz, Governor::Ondemand))
 }
 
 fn set(bench: &mut Bench, tunable: &str, value: u32) {
@@ -162,7 +162,7 @@ fn t06_nice_and_iowait() {
     assert_eq!(load("io_is_busy", 0, iowait), 30);
     assert_eq!(load("io_is_busy", 1, iowait), 90);
     for (governor, expected) in [(Governor::Ondemand, 600), (Governor::Conservative, 500)] {
-        let mut config = config(Rules::V6_1, &OMAP, 500_000, governor);
+        let mut config = config(KernelRules::V6_1, &OMAP, 500_000, governor);
         config.io_is_busy = true;
         let waiting = Window { wall: 10_000, idle: 0, nice: 0, iowait: 7000 };
         assert_eq!(Bench::new(config).sample(waiting), expected, "conservative has no such tunable");
@@ -172,7 +172,7 @@ fn t06_nice_and_iowait() {
 #[test]
 fn t14_ondemand_2_6_18() {
     let loads = [60, 60, 75, 81, 69, 70, 30, 30, 85];
-    let mut old = config(Rules::V2_6_18, &SRV, 2_400_000, Governor::Ondemand);
+    let mut old = config(KernelRules::V2_6_18, &SRV, 2_400_000, Governor::Ondemand);
     // 100 ticks a sample, so that every whole percentage exists.
     old.hz = 1000;
     let mut bench = Bench::new(old);
@@ -195,7 +195,7 @@ fn t14_ondemand_2_6_18() {
 
 #[test]
 fn t15_ondemand_2_6_32() {
-    let mut bench = Bench::new(config(Rules::V2_6_32, &SRV, 2_400_000, Governor::Ondemand));
+    let mut bench = Bench::new(config(KernelRules::V2_6_32, &SRV, 2_400_000, Governor::Ondemand));
     assert_eq!(bench.read_at("cpufreq/ondemand/sampling_rate").unwrap(), "10000\n");
     // At 250 Hz a period of 10000 µs is 3 ticks, aligned to multiples of 3.
     let chosen: Vec<u32> = [60, 90, 96, 80, 92, 91, 50]
@@ -211,7 +211,7 @@ fn t15_ondemand_2_6_32() {
 
 #[test]
 fn old_ondemand_reads_more_idle_than_time_as_overload() {
-    let mut bench = Bench::new(config(Rules::V2_6_18, &SRV, 1_600_000, Governor::Ondemand));
+    let mut bench = Bench::new(config(KernelRules::V2_6_18, &SRV, 1_600_000, Governor::Ondemand));
     bench.pass(Window { wall: 80_000, idle: 84_000, ..Window::default() });
     bench.run();
     assert_eq!(bench.mhz(), 2400);
@@ -219,7 +219,7 @@ fn old_ondemand_reads_more_idle_than_time_as_overload() {
 
 #[test]
 fn a_deferrable_timer_waits_for_the_cpu_to_wake() {
-    let mut bench = Bench::new(config(Rules::V2_6_32, &SRV, 2_400_000, Governor::Ondemand));
+    let mut bench = Bench::new(config(KernelRules::V2_6_32, &SRV, 2_400_000, Governor::Ondemand));
     bench.sums.running[0] = false;
     bench.pass(Window::load(12_000, 0));
     bench.run();
@@ -235,7 +235,7 @@ fn a_deferrable_timer_waits_for_the_cpu_to_wake() {
 
 #[test]
 fn weighted_load_uses_the_measured_clock() {
-    let mut bench = Bench::new(config(Rules::V2_6_32, &SRV, 2_400_000, Governor::Ondemand));
+    let mut bench = Bench::new(config(KernelRules::V2_6_32, &SRV, 2_400_000, Governor::Ondemand));
     bench.sums.average_khz = Some(1_200_000);
     bench.pass(Window::load(12_000, 100));
     bench.run();
@@ -244,7 +244,7 @@ fn weighted_load_uses_the_measured_clock() {
 
 #[test]
 fn the_old_bias_counts_in_ticks() {
-    let mut old = config(Rules::V2_6_32, &OMAP, 600_000, Governor::Ondemand);
+    let mut old = config(KernelRules::V2_6_32, &OMAP, 600_000, Governor::Ondemand);
     old.hz = 1000;
     let mut bench = Bench::new(old);
     set(&mut bench, "powersave_bias", 100);
@@ -260,7 +260,7 @@ fn the_old_bias_counts_in_ticks() {
 
 #[test]
 fn the_busiest_cpu_of_a_domain_decides() {
-    for (rules, expected) in [(Rules::V6_1, 1867), (Rules::V2_6_32, 1600), (Rules::V2_6_18, 1600)] {
+    for (rules, expected) in [(KernelRules::V6_1, 1867), (KernelRules::V2_6_32, 1600), (KernelRules::V2_6_18, 1600)] {
         let mut shared = config(rules, &SRV, 2_400_000, Governor::Ondemand);
         shared.policies[0].cpus = vec![0, 1];
         shared.possible_cpus = 2;

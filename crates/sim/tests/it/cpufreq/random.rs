@@ -1,5 +1,5 @@
 //! Random writes: what must hold whatever is written.
-use powerband_sim::cpufreq::{Config, CpuTimes, Cpufreq, Governor, PolicyConfig, Rules, Util};
+use powerband_sim::cpufreq::{BootConfig, CpuTimes, Cpufreq, Governor, KernelRules, PolicyConfig, Util};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -45,14 +45,14 @@ struct Run {
 }
 
 impl Run {
-    fn boot(rules: Rules, table: &[u32], khz: u32) -> Run {
-        let mut config = Config::new(rules, vec![PolicyConfig::new(vec![0, 1], table)]);
+    fn boot(rules: KernelRules, table: &[u32], khz: u32) -> Run {
+        let mut config = BootConfig::new(rules, vec![PolicyConfig::new(vec![0, 1], table)]);
         config.policies[0].initial_khz = khz;
         let sums = Sums::new(2);
         Run { cpufreq: Cpufreq::new(config, 0, &sums).unwrap(), sums, now_ns: 0 }
     }
 
-    fn act(&mut self, act: &Act, rules: Rules) {
+    fn act(&mut self, act: &Act, rules: KernelRules) {
         match act {
             Act::Write(file, text) => {
                 let _ = self.cpufreq.write(&format!("cpu0/cpufreq/{file}"), text, self.now_ns, &self.sums);
@@ -101,7 +101,7 @@ proptest! {
 
     #[test]
     fn limits_and_clocks_stay_in_order(
-        rules in prop::sample::select(vec![Rules::V2_6_18, Rules::V2_6_32, Rules::V6_1]),
+        rules in prop::sample::select(vec![KernelRules::V2_6_18, KernelRules::V2_6_32, KernelRules::V6_1]),
         acts in prop::collection::vec(act(), 1..40),
     ) {
         let mut run = Run::boot(rules, &SRV, 2_400_000);
@@ -112,7 +112,7 @@ proptest! {
             prop_assert!(min >= 1_600_000 && max <= 2_400_000);
             let inside = SRV.iter().any(|k| (min..=max).contains(k));
             prop_assert!(inside, "{act:?}: no entry in {min}..={max}");
-            if rules == Rules::V6_1 {
+            if rules == KernelRules::V6_1 {
                 prop_assert!(SRV.contains(&min) && SRV.contains(&max), "{act:?}: {min}, {max}");
             }
             let cur = run.read("scaling_cur_freq").unwrap();
@@ -137,7 +137,7 @@ proptest! {
         min in prop::sample::select(SRV.to_vec()),
         max in prop::sample::select(SRV.to_vec()),
     ) {
-        let mut run = Run::boot(Rules::V6_1, &SRV, 2_000_000);
+        let mut run = Run::boot(KernelRules::V6_1, &SRV, 2_000_000);
         let write = |run: &mut Run, file: &str, text: &str| {
             run.cpufreq.write(&format!("cpufreq/policy0/{file}"), text, run.now_ns, &run.sums).unwrap();
         };
@@ -168,7 +168,7 @@ proptest! {
 
     #[test]
     fn two_runs_of_one_trace_are_identical(
-        rules in prop::sample::select(vec![Rules::V2_6_18, Rules::V2_6_32, Rules::V6_1]),
+        rules in prop::sample::select(vec![KernelRules::V2_6_18, KernelRules::V2_6_32, KernelRules::V6_1]),
         acts in prop::collection::vec(act(), 1..40),
     ) {
         let trace = |_| {
@@ -187,7 +187,7 @@ proptest! {
 
 #[test]
 fn the_stated_governors_are_all_there_are() {
-    let run = Run::boot(Rules::V6_1, &SRV, 2_000_000);
+    let run = Run::boot(KernelRules::V6_1, &SRV, 2_000_000);
     assert_eq!(run.cpufreq.governor(0), Some(Governor::Performance));
     assert!(run.sums.running(0));
     let mut all: Vec<Governor> = GOVERNORS.iter().map(|g| Governor::parse(g).unwrap()).collect();

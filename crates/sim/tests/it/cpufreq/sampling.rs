@@ -1,11 +1,11 @@
 //! When samples are taken.
-use powerband_sim::cpufreq::{Governor, Rules, Util};
+use powerband_sim::cpufreq::{Governor, KernelRules, Util};
 
 use super::bench::{Bench, OMAP, SRV, Window, config};
 
 /// Samples of a CPU that is busy from 0 to `until_ms`, ticking, ms.
 fn samples(hz: u32, until_ms: u64) -> (Bench, Vec<u64>) {
-    let mut config = config(Rules::V6_1, &OMAP, 125_000, Governor::Ondemand);
+    let mut config = config(KernelRules::V6_1, &OMAP, 125_000, Governor::Ondemand);
     config.hz = hz;
     // Load windows in wall time, whatever the clock: the trace is stated.
     config.policies[0].invariant = false;
@@ -48,7 +48,7 @@ fn t07_sampling_instants() {
 
 #[test]
 fn a_callback_inside_a_load_window_does_not_reach_the_governor() {
-    let mut bench = Bench::new(config(Rules::V6_1, &SRV, 1_600_000, Governor::Ondemand));
+    let mut bench = Bench::new(config(KernelRules::V6_1, &SRV, 1_600_000, Governor::Ondemand));
     let mut callback = |at_us: u64, why| {
         bench.now_ns = at_us * 1000;
         bench.cpufreq.utilisation(0, bench.now_ns, why, &bench.sums);
@@ -65,7 +65,7 @@ fn a_callback_inside_a_load_window_does_not_reach_the_governor() {
 
 #[test]
 fn the_worker_reads_the_window_when_it_runs() {
-    let mut slow = config(Rules::V6_1, &OMAP, 125_000, Governor::Ondemand);
+    let mut slow = config(KernelRules::V6_1, &OMAP, 125_000, Governor::Ondemand);
     slow.worker_delay_ns = 50_000;
     let mut bench = Bench::new(slow);
     bench.pass(Window::load(10_000, 100));
@@ -86,7 +86,7 @@ fn the_worker_reads_the_window_when_it_runs() {
 #[test]
 fn the_worker_comes_later_to_a_cpu_that_was_idle() {
     let due_ns = |idle: bool| {
-        let mut config = config(Rules::V6_1, &OMAP, 125_000, Governor::Ondemand);
+        let mut config = config(KernelRules::V6_1, &OMAP, 125_000, Governor::Ondemand);
         (config.worker_delay_ns, config.idle_exit_ns) = (50_000, 3_000);
         let mut bench = Bench::new(config);
         bench.cpufreq.current(0, (!idle).then_some(1), bench.now_ns);
@@ -100,7 +100,7 @@ fn the_worker_comes_later_to_a_cpu_that_was_idle() {
 
 /// Whether the scheduler's next callback samples, 1 ms after a sample that kept load at 100 %.
 fn samples_soon(then: impl FnOnce(&mut Bench)) -> bool {
-    let mut bench = Bench::new(config(Rules::V6_1, &OMAP, 125_000, Governor::Ondemand));
+    let mut bench = Bench::new(config(KernelRules::V6_1, &OMAP, 125_000, Governor::Ondemand));
     bench.sample(Window::load(10_000, 100));
     then(&mut bench);
     bench.pass(Window::load(1000, 100));
@@ -120,7 +120,7 @@ fn what_makes_the_next_event_sample() {
 
 #[test]
 fn changed_limits_replace_the_step_down_by_a_sample() {
-    let mut bench = Bench::new(config(Rules::V6_1, &OMAP, 125_000, Governor::Ondemand));
+    let mut bench = Bench::new(config(KernelRules::V6_1, &OMAP, 125_000, Governor::Ondemand));
     bench.write_at("cpufreq/ondemand/powersave_bias", "100").unwrap();
     assert_eq!(bench.sample(Window::load(10_000, 100)), 550, "8 ms of this, then 2 ms of 500 MHz");
     bench.write("scaling_max_freq", "600000").unwrap();
@@ -134,13 +134,13 @@ fn defaults_of_the_sampling_rate() {
         config.hz = hz;
         config.policies[0].transition_latency_ns = latency_ns;
         let mut bench = Bench::new(config);
-        let place = if rules == Rules::V2_6_18 { "cpu0/cpufreq" } else { "cpufreq" };
+        let place = if rules == KernelRules::V2_6_18 { "cpu0/cpufreq" } else { "cpufreq" };
         bench.read_at(&format!("{place}/{}/sampling_rate", governor.name())).unwrap().trim().parse::<u32>().unwrap()
     };
     use Governor::{Conservative, Ondemand};
     // A driver that asks for a time between changes, as intel_pstate does, is believed in place of its latency.
     for (delay_us, hz, expected) in [(5_000, 1000, 5_000), (500, 1000, 2_000), (5_000, 250, 8_000)] {
-        let mut config = config(Rules::V6_1, &OMAP, 125_000, Ondemand);
+        let mut config = config(KernelRules::V6_1, &OMAP, 125_000, Ondemand);
         (config.hz, config.policies[0].transition_delay_us) = (hz, Some(delay_us));
         let mut bench = Bench::new(config);
         assert_eq!(bench.read_at("cpufreq/ondemand/sampling_rate").unwrap(), format!("{expected}\n"));
@@ -148,15 +148,15 @@ fn defaults_of_the_sampling_rate() {
         assert_eq!(bench.read_at("cpufreq/schedutil/rate_limit_us").unwrap(), format!("{delay_us}\n"));
     }
     for hz in [250, 1000] {
-        assert_eq!(rate(Rules::V6_1, Ondemand, hz, 10_000), 10_000);
-        assert_eq!(rate(Rules::V6_1, Conservative, hz, 300_000), 10_000);
+        assert_eq!(rate(KernelRules::V6_1, Ondemand, hz, 10_000), 10_000);
+        assert_eq!(rate(KernelRules::V6_1, Conservative, hz, 300_000), 10_000);
     }
-    assert_eq!(rate(Rules::V6_1, Ondemand, 100, 10_000), 20_000);
-    assert_eq!(rate(Rules::V6_1, Ondemand, 1000, 0), 2000, "two ticks");
-    assert_eq!(rate(Rules::V2_6_18, Ondemand, 1000, 10_000), 20_000);
-    assert_eq!(rate(Rules::V2_6_18, Ondemand, 250, 10_000), 80_000);
-    assert_eq!(rate(Rules::V2_6_18, Ondemand, 100, 10_000), 200_000);
-    assert_eq!(rate(Rules::V2_6_18, Conservative, 1000, 10_000), 100_000);
-    assert_eq!(rate(Rules::V2_6_32, Ondemand, 250, 10_000), 10_000);
-    assert_eq!(rate(Rules::V2_6_32, Conservative, 250, 10_000), 80_000);
+    assert_eq!(rate(KernelRules::V6_1, Ondemand, 100, 10_000), 20_000);
+    assert_eq!(rate(KernelRules::V6_1, Ondemand, 1000, 0), 2000, "two ticks");
+    assert_eq!(rate(KernelRules::V2_6_18, Ondemand, 1000, 10_000), 20_000);
+    assert_eq!(rate(KernelRules::V2_6_18, Ondemand, 250, 10_000), 80_000);
+    assert_eq!(rate(KernelRules::V2_6_18, Ondemand, 100, 10_000), 200_000);
+    assert_eq!(rate(KernelRules::V2_6_18, Conservative, 1000, 10_000), 100_000);
+    assert_eq!(rate(KernelRules::V2_6_32, Ondemand, 250, 10_000), 10_000);
+    assert_eq!(rate(KernelRules::V2_6_32, Conservative, 250, 10_000), 80_000);
 }

@@ -1,6 +1,8 @@
 //! schedutil and the signals below it.
 use powerband_sim::cpufreq::pelt::Signal;
-use powerband_sim::cpufreq::{Governor, OtherClasses, Relation, Rules, Step, Table, Util, demand, raw_khz};
+use powerband_sim::cpufreq::{
+    FrequencyTable, Governor, KernelRules, OtherClasses, Step, TableRelation, Util, demand, raw_khz,
+};
 
 use super::bench::{Bench, OMAP, SRV, config};
 
@@ -9,7 +11,7 @@ const WINDOW_NS: u64 = 1024 * 1024;
 
 /// A schedutil machine without a rate limit that states its utilisation.
 fn bench(table: &[u32]) -> Bench {
-    let mut bench = Bench::new(config(Rules::V6_1, table, table[0], Governor::Schedutil));
+    let mut bench = Bench::new(config(KernelRules::V6_1, table, table[0], Governor::Schedutil));
     bench.write_at("cpufreq/schedutil/rate_limit_us", "0").unwrap();
     bench
 }
@@ -56,7 +58,7 @@ fn t16_schedutil_mapping() {
 #[test]
 fn an_idle_time_without_a_tick_is_not_seen_where_the_tick_is_kept() {
     let clocks = |keeps_tick| {
-        let mut config = config(Rules::V6_1, &SRV, SRV[0], Governor::Schedutil);
+        let mut config = config(KernelRules::V6_1, &SRV, SRV[0], Governor::Schedutil);
         config.keeps_tick = keeps_tick;
         let tenth_ns = config.tick_ns() / 10;
         let mut bench = Bench::new(config);
@@ -147,7 +149,7 @@ fn a_busy_cpu_is_not_slowed_down() {
 
 #[test]
 fn the_rate_limit_holds_and_limits_pass_it() {
-    let mut server = Bench::new(config(Rules::V6_1, &SRV, 2_400_000, Governor::Schedutil));
+    let mut server = Bench::new(config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Schedutil));
     assert_eq!(server.read_at("cpufreq/schedutil/rate_limit_us").unwrap(), "10000\n");
     server.now_ns = 100 * MS;
     assert_eq!(callback(&mut server, 300, Util::Direct), 1600);
@@ -191,7 +193,7 @@ fn estimates_of_runnable_tasks_count_before_they_run() {
 
 #[test]
 fn a_boost_doubles_once_an_evaluation() {
-    let mut board = config(Rules::V6_1, &OMAP, 125_000, Governor::Schedutil);
+    let mut board = config(KernelRules::V6_1, &OMAP, 125_000, Governor::Schedutil);
     board.hz = 100;
     let mut bench = Bench::new(board);
     bench.write_at("cpufreq/schedutil/rate_limit_us", "10000").unwrap();
@@ -206,7 +208,7 @@ fn a_boost_doubles_once_an_evaluation() {
 
 /// Two CPUs in one domain under schedutil without a rate limit.
 fn pair() -> Bench {
-    let mut shared = config(Rules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
+    let mut shared = config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
     shared.policies[0].cpus = vec![0, 1];
     shared.possible_cpus = 2;
     let mut bench = Bench::new(shared);
@@ -253,7 +255,7 @@ fn what_ran_before_being_pushed_aside_counts() {
 
 #[test]
 fn a_shared_domain_takes_the_most_demanding_cpu() {
-    let mut shared = config(Rules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
+    let mut shared = config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
     shared.policies[0].cpus = vec![0, 1];
     shared.possible_cpus = 2;
     let mut bench = Bench::new(shared);
@@ -282,7 +284,7 @@ fn other_classes_add_up() {
 
 #[test]
 fn more_deadline_bandwidth_passes_the_rate_limit() {
-    let mut server = Bench::new(config(Rules::V6_1, &SRV, 2_400_000, Governor::Schedutil));
+    let mut server = Bench::new(config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Schedutil));
     server.now_ns = 100 * MS;
     assert_eq!(callback(&mut server, 300, Util::Direct), 1600);
     server.sums.other.dl_bandwidth = 400;
@@ -295,7 +297,7 @@ fn more_deadline_bandwidth_passes_the_rate_limit() {
 
 #[test]
 fn without_invariance_the_present_clock_is_the_reference() {
-    let mut config = config(Rules::V6_1, &SRV, 1_600_000, Governor::Schedutil);
+    let mut config = config(KernelRules::V6_1, &SRV, 1_600_000, Governor::Schedutil);
     config.policies[0].invariant = false;
     let mut server = Bench::new(config);
     server.write_at("cpufreq/schedutil/rate_limit_us", "0").unwrap();
@@ -308,7 +310,7 @@ fn without_invariance_the_present_clock_is_the_reference() {
 
 #[test]
 fn fast_switching_is_immediate() {
-    let mut fast = config(Rules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
+    let mut fast = config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
     fast.policies[0].fast_switch = true;
     let mut bench = Bench::new(fast);
     bench.now_ns = 50 * MS;
@@ -321,11 +323,11 @@ fn fast_switching_is_immediate() {
 #[test]
 fn inefficient_entries_are_passed_over() {
     let steps = SRV.map(|khz| Step { khz, boost: false, inefficient: khz == 2_133_000 });
-    let mut config = config(Rules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
+    let mut config = config(KernelRules::V6_1, &SRV, 2_400_000, Governor::Schedutil);
     config.policies[0].table = steps.to_vec();
     let mut bench = Bench::new(config);
     bench.now_ns = 50 * MS;
     assert_eq!(callback(&mut bench, 700, Util::Direct), 2267);
-    let table = Table::new(steps.to_vec(), Rules::V6_1).unwrap();
-    assert_eq!(table.resolve(2_050_781, (0, 2_400_000), Relation::AtLeast, false), Some(2_133_000));
+    let table = FrequencyTable::new(steps.to_vec(), KernelRules::V6_1).unwrap();
+    assert_eq!(table.resolve(2_050_781, (0, 2_400_000), TableRelation::AtLeast, false), Some(2_133_000));
 }

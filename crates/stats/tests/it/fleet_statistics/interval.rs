@@ -3,25 +3,25 @@
 use super::{NOISES, NOT_NORMAL, blocks, count, effects, fleets, most, percent, sizes, spreads};
 use crate::runs::sweeping;
 use powerband_stats::distribution::t_two_sided;
-use powerband_stats::fleet::simulated::{Fleet, Node, TrialNoise};
+use powerband_stats::fleet::simulated::{FormulaFleet, SimulatedNode, TrialNoise};
 use powerband_stats::fleet::{mean, spread};
 
 const EFFECT: f64 = 0.03;
 
-fn mean_misses(nodes: &[Node], truth: f64) -> bool {
+fn mean_misses(nodes: &[SimulatedNode], truth: f64) -> bool {
     let Some(mean) = mean(&effects(nodes)) else { return false };
     let (low, high) = mean.interval(0.05);
     truth < low || truth > high
 }
 
-fn spread_misses(nodes: &[Node], truth: f64) -> bool {
+fn spread_misses(nodes: &[SimulatedNode], truth: f64) -> bool {
     let effects = effects(nodes);
     let limit = |p| spread(&effects, p).unwrap();
     truth < limit(0.025) || truth > limit(0.975)
 }
 
 /// Checks a case, and gives both rates in percent.
-fn check(name: &str, fleet: &Fleet, case: u64, allowed: (f64, f64)) -> (f64, f64) {
+fn check(name: &str, fleet: &FormulaFleet, case: u64, allowed: (f64, f64)) -> (f64, f64) {
     let of = fleets();
     let of_mean = count(fleet, case, of, |nodes| mean_misses(nodes, fleet.effect));
     let of_spread = count(fleet, case, of, |nodes| spread_misses(nodes, fleet.between_sd));
@@ -38,13 +38,13 @@ fn intervals_keep_their_rate() {
         for &per_node in blocks() {
             for (noise_name, noise) in NOISES {
                 for &between_sd in spreads() {
-                    let fleet = Fleet {
+                    let fleet = FormulaFleet {
                         nodes,
                         blocks: (per_node, per_node),
                         effect: EFFECT,
                         between_sd,
                         noise,
-                        ..Fleet::default()
+                        ..FormulaFleet::default()
                     };
                     let name = format!("{nodes} nodes, {per_node} blocks, {noise_name}, spread {between_sd}");
                     let rates = check(&name, &fleet, case, (0.055, 0.06));
@@ -60,9 +60,9 @@ fn intervals_keep_their_rate() {
 
 #[test]
 fn lost_blocks_and_nodes_cost_nothing() {
-    let fleets: [(&str, Fleet); 2] = [
-        ("2 to 8 blocks", Fleet { blocks: (2, 8), effect: EFFECT, ..Fleet::default() }),
-        ("a quarter lost", Fleet { lost: 0.25, nodes: 16, effect: EFFECT, ..Fleet::default() }),
+    let fleets: [(&str, FormulaFleet); 2] = [
+        ("2 to 8 blocks", FormulaFleet { blocks: (2, 8), effect: EFFECT, ..FormulaFleet::default() }),
+        ("a quarter lost", FormulaFleet { lost: 0.25, nodes: 16, effect: EFFECT, ..FormulaFleet::default() }),
     ];
     for (place, (name, fleet)) in fleets.iter().enumerate() {
         let (mean, spread) = check(name, fleet, 24_500 + place as u64, (0.057, 0.06));
@@ -79,7 +79,7 @@ fn skewed_effects_are_known_to_be_worse() {
     for (name, shape) in NOT_NORMAL {
         for nodes in [8, 16, 64] {
             for between_sd in [0.005, 0.03] {
-                let fleet = Fleet { nodes, shape, between_sd, effect: EFFECT, ..Fleet::default() };
+                let fleet = FormulaFleet { nodes, shape, between_sd, effect: EFFECT, ..FormulaFleet::default() };
                 let allowed = (0.10, 0.50);
                 let (mean, spread) = check(name, &fleet, case, allowed);
                 println!("T1 {name}, {nodes} nodes, spread {between_sd}: mean {mean:.1}, spread {spread:.1}");
@@ -90,7 +90,7 @@ fn skewed_effects_are_known_to_be_worse() {
 }
 
 /// Blocks taken for independent observations, whatever node they come from.
-fn blocks_as_units(nodes: &[Node]) -> bool {
+fn blocks_as_units(nodes: &[SimulatedNode]) -> bool {
     let d: Vec<f64> = nodes.iter().flat_map(|node| node.differences(1)).collect();
     let n = d.len() as f64;
     let mean = d.iter().sum::<f64>() / n;
@@ -99,7 +99,7 @@ fn blocks_as_units(nodes: &[Node]) -> bool {
 }
 
 /// Nodes weighted by their own variances alone.
-fn own_weights(nodes: &[Node]) -> bool {
+fn own_weights(nodes: &[SimulatedNode]) -> bool {
     let (mut weight, mut sum) = (0.0, 0.0);
     for effect in nodes.iter().filter_map(|node| node.effect(1)) {
         let w = f64::from(effect.blocks) / effect.own_variance().unwrap();
@@ -113,9 +113,9 @@ fn own_weights(nodes: &[Node]) -> bool {
 #[test]
 fn taking_blocks_for_nodes_and_own_weights_fail() {
     let of = fleets();
-    let fleet = Fleet { effect: EFFECT, between_sd: 0.03, noise: TrialNoise::Gauss, ..Fleet::default() };
+    let fleet = FormulaFleet { effect: EFFECT, between_sd: 0.03, noise: TrialNoise::Gauss, ..FormulaFleet::default() };
     let blocks = percent(count(&fleet, 24_700, of, blocks_as_units), of);
-    let still = Fleet { between_sd: 0.0, blocks: (2, 2), ..fleet };
+    let still = FormulaFleet { between_sd: 0.0, blocks: (2, 2), ..fleet };
     let weights = percent(count(&still, 24_701, of, own_weights), of);
     println!("T1 failed: blocks as units {blocks:.1}, own variances as weights {weights:.1}");
     assert!(blocks > 20.0 && weights > 20.0, "{blocks} {weights}");

@@ -4,7 +4,7 @@ use super::{count, effects, measured, most, percent};
 use crate::runs::{runs, seed};
 use crate::tables::spending;
 use powerband_stats::Rules;
-use powerband_stats::fleet::simulated::Fleet;
+use powerband_stats::fleet::simulated::FormulaFleet;
 use powerband_stats::fleet::waves::look;
 use powerband_stats::fleet::{heterogeneity, holds, mean, predict_node, spread};
 
@@ -12,7 +12,7 @@ use powerband_stats::fleet::{heterogeneity, holds, mean, predict_node, spread};
 fn a_thousand_nodes_keep_the_rate() {
     let of = runs(20, 2000);
     for (place, between_sd) in [0.005, 0.03].into_iter().enumerate() {
-        let fleet = Fleet { nodes: 1000, effect: 0.03, between_sd, ..Fleet::default() };
+        let fleet = FormulaFleet { nodes: 1000, effect: 0.03, between_sd, ..FormulaFleet::default() };
         let case = 26_100 + place as u64;
         let of_mean = count(&fleet, case, of, |nodes| {
             let (low, high) = mean(&effects(nodes)).unwrap().interval(0.05);
@@ -33,7 +33,7 @@ fn a_thousand_nodes_keep_the_rate() {
 
 #[test]
 fn ten_thousand_nodes_give_the_truth() {
-    let fleet = Fleet { nodes: 10_000, effect: 0.01, between_sd: 0.01, ..Fleet::default() };
+    let fleet = FormulaFleet { nodes: 10_000, effect: 0.01, between_sd: 0.01, ..FormulaFleet::default() };
     let nodes = fleet.draw(seed(26_200, 0));
     let effects = effects(&nodes);
     let mean = mean(&effects).unwrap();

@@ -3,7 +3,7 @@
 use super::{NOT_NORMAL, blocks, count, effects, fleets, most, percent, sizes, spreads};
 use crate::runs::{seed, sweeping};
 use powerband_stats::distribution::normal_upper;
-use powerband_stats::fleet::simulated::{Fleet, Node};
+use powerband_stats::fleet::simulated::{FormulaFleet, SimulatedNode};
 use powerband_stats::fleet::{holds, mean, predict_node};
 
 /// Normal quantile of 90 %.
@@ -12,7 +12,7 @@ const NINE_TENTHS: f64 = 1.281_551_565_544_600_4;
 const P: f64 = 0.035;
 
 /// Mean chance that the next node's true effect lies outside its interval, and the median half width.
-fn misses(fleet: &Fleet, case: u64, of: u32) -> (f64, f64) {
+fn misses(fleet: &FormulaFleet, case: u64, of: u32) -> (f64, f64) {
     let mut half_widths = Vec::new();
     let mut missed = 0.0;
     for run in 0..of {
@@ -38,7 +38,7 @@ fn the_next_node_lies_inside() {
         let (mut least, mut worst) = (100.0_f64, 0.0_f64);
         for &per_node in blocks() {
             for &between_sd in spreads() {
-                let fleet = Fleet { nodes, blocks: (per_node, per_node), between_sd, ..Fleet::default() };
+                let fleet = FormulaFleet { nodes, blocks: (per_node, per_node), between_sd, ..FormulaFleet::default() };
                 let (missed, half) = misses(&fleet, case, fleets());
                 // 6 to 7 % are known with few nodes whose spread is a third of the noise.
                 assert!(missed / 100.0 * f64::from(fleets()) <= most(0.07, fleets()), "{nodes} {between_sd}: {missed}");
@@ -53,7 +53,7 @@ fn the_next_node_lies_inside() {
     }
 }
 
-fn claims(nodes: &[Node]) -> bool {
+fn claims(nodes: &[SimulatedNode]) -> bool {
     let effects = effects(nodes);
     holds(&effects, &mean(&effects).unwrap(), P).unwrap().above > 0.0
 }
@@ -66,7 +66,8 @@ fn holds_is_seldom_wrong_at_exactly_nine_tenths() {
         for &per_node in blocks() {
             for &between_sd in spreads() {
                 let effect = NINE_TENTHS * between_sd;
-                let fleet = Fleet { nodes, blocks: (per_node, per_node), between_sd, effect, ..Fleet::default() };
+                let fleet =
+                    FormulaFleet { nodes, blocks: (per_node, per_node), between_sd, effect, ..FormulaFleet::default() };
                 let wrong = count(&fleet, case, fleets(), claims);
                 assert!(f64::from(wrong) <= most(0.055, fleets()), "{nodes} {per_node} {between_sd}: {wrong}");
                 let rate = percent(wrong, fleets());
@@ -76,7 +77,7 @@ fn holds_is_seldom_wrong_at_exactly_nine_tenths() {
         }
         println!("T2 {nodes} nodes: false holds {least:.1}-{worst:.1}");
         for &between_sd in spreads() {
-            let fleet = Fleet { nodes, between_sd, effect: 0.03, ..Fleet::default() };
+            let fleet = FormulaFleet { nodes, between_sd, effect: 0.03, ..FormulaFleet::default() };
             let found = percent(count(&fleet, case, fleets(), claims), fleets());
             println!("T2 {nodes} nodes, spread {between_sd}: holds found {found:.0}");
             case += 1;
@@ -97,7 +98,8 @@ fn holds_fails_where_effects_are_skewed() {
                 // 90 % of an exponential with its tail downwards are above its mean less ln 10 − 1 standard deviations; of t
                 // with 3 degrees of freedom, above less 1.638/√3.
                 let reach = if name == "t3" { 1.637_744 / 3.0_f64.sqrt() } else { 10.0_f64.ln() - 1.0 };
-                let fleet = Fleet { nodes, shape, between_sd, effect: reach * between_sd, ..Fleet::default() };
+                let fleet =
+                    FormulaFleet { nodes, shape, between_sd, effect: reach * between_sd, ..FormulaFleet::default() };
                 let wrong = percent(count(&fleet, case, fleets(), claims), fleets());
                 println!("T2 {name}, {nodes} nodes, spread {between_sd}: false holds {wrong:.1}");
                 let expected = if name == "t3" || between_sd < 0.01 { 0.0..=12.0 } else { 12.0..=40.0 };

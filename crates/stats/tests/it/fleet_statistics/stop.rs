@@ -4,34 +4,34 @@ use super::{NOISES, count, effects, fleets, measured, most, percent};
 use crate::runs::{seed, sweeping};
 use crate::tables::spending;
 use powerband_stats::fleet::mean;
-use powerband_stats::fleet::simulated::{Fleet, Node};
-use powerband_stats::fleet::waves::{FIRST_LOOK, Standing, ends, look};
+use powerband_stats::fleet::simulated::{FormulaFleet, SimulatedNode};
+use powerband_stats::fleet::waves::{FIRST_LOOK, SettingStanding, ends, look};
 use powerband_stats::{Claim, Rules};
 
 const NODES: usize = 64;
 
-fn fleet() -> Fleet {
-    Fleet { nodes: NODES, ..Fleet::default() }
+fn fleet() -> FormulaFleet {
+    FormulaFleet { nodes: NODES, ..FormulaFleet::default() }
 }
 
-fn standing(nodes: &[Node]) -> Standing {
+fn standing(nodes: &[SimulatedNode]) -> SettingStanding {
     let rules = Rules { margin: 0.0, ..Rules::default() };
     look(&vec![true; nodes.len()], &[measured(nodes)], &rules, &spending()).settings[0]
 }
 
-fn in_drawn_order(nodes: &[Node]) -> bool {
+fn in_drawn_order(nodes: &[SimulatedNode]) -> bool {
     standing(nodes).claim.is_difference()
 }
 
 /// The same looks, at whichever nodes finished first.
-fn in_order_of_completion(nodes: &[Node]) -> bool {
+fn in_order_of_completion(nodes: &[SimulatedNode]) -> bool {
     let mut finished = nodes.to_vec();
     finished.sort_by(|a, b| a.finished.total_cmp(&b.finished));
     in_drawn_order(&finished)
 }
 
 /// Asks for 5 % at each look.
-fn peeking(nodes: &[Node]) -> bool {
+fn peeking(nodes: &[SimulatedNode]) -> bool {
     ends(nodes.len() as u32)
         .filter(|end| *end >= FIRST_LOOK)
         .any(|end| mean(&effects(&nodes[..end as usize])).unwrap().p() < 0.05)
@@ -39,14 +39,14 @@ fn peeking(nodes: &[Node]) -> bool {
 
 #[test]
 fn where_nothing_is_there_little_is_claimed() {
-    let mut cases: Vec<(String, Fleet)> = Vec::new();
+    let mut cases: Vec<(String, FormulaFleet)> = Vec::new();
     for &between_sd in if sweeping() { &[0.0, 0.005, 0.01, 0.03][..] } else { &[0.01] } {
         for (name, noise) in NOISES {
-            cases.push((format!("{name}, spread {between_sd}"), Fleet { between_sd, noise, ..fleet() }));
+            cases.push((format!("{name}, spread {between_sd}"), FormulaFleet { between_sd, noise, ..fleet() }));
         }
     }
-    cases.push(("2 to 8 blocks".into(), Fleet { blocks: (2, 8), ..fleet() }));
-    cases.push(("a fifth lost".into(), Fleet { lost: 0.2, ..fleet() }));
+    cases.push(("2 to 8 blocks".into(), FormulaFleet { blocks: (2, 8), ..fleet() }));
+    cases.push(("a fifth lost".into(), FormulaFleet { lost: 0.2, ..fleet() }));
     for (place, (name, fleet)) in cases.iter().enumerate() {
         let claimed = count(fleet, 25_700 + place as u64, fleets(), in_drawn_order);
         println!("T5 {name}: claimed {:.1}", percent(claimed, fleets()));
@@ -58,7 +58,7 @@ fn where_nothing_is_there_little_is_claimed() {
 fn looks_in_order_of_completion_err_and_in_drawn_order_do_not() {
     let mut case = 25_800;
     for (correlation, least) in [(0.5, 25.0), (1.0, 95.0)] {
-        let tied = Fleet { between_sd: 0.01, tied_to_time: correlation, ..fleet() };
+        let tied = FormulaFleet { between_sd: 0.01, tied_to_time: correlation, ..fleet() };
         let drawn = count(&tied, case, fleets(), in_drawn_order);
         let completion = percent(count(&tied, case, fleets(), in_order_of_completion), fleets());
         println!(
@@ -79,7 +79,7 @@ fn an_effect_is_found_with_few_nodes() {
     let mut case = 25_900;
     for &effect in if sweeping() { &[0.01, 0.02, 0.03][..] } else { &[0.02] } {
         for &between_sd in if sweeping() { &[0.0, 0.005, 0.01, 0.03][..] } else { &[0.005] } {
-            let fleet = Fleet { effect, between_sd, ..fleet() };
+            let fleet = FormulaFleet { effect, between_sd, ..fleet() };
             let (mut found, mut used, mut holds, mut until) = (0, 0, 0, 0);
             for run in 0..fleets() {
                 let standing = standing(&fleet.draw(seed(case, run)));
@@ -107,7 +107,7 @@ fn an_effect_is_found_with_few_nodes() {
 #[test]
 fn holds_while_it_runs_is_seldom_wrong() {
     for (place, &between_sd) in if sweeping() { &[0.005, 0.01, 0.03][..] } else { &[0.01] }.iter().enumerate() {
-        let fleet = Fleet { effect: 1.281_551_565_5 * between_sd, between_sd, ..fleet() };
+        let fleet = FormulaFleet { effect: 1.281_551_565_5 * between_sd, between_sd, ..fleet() };
         let wrong = count(&fleet, 26_000 + place as u64, fleets(), |nodes| standing(nodes).most.is_some());
         println!("T5 spread {between_sd}: false holds {:.1}", percent(wrong, fleets()));
         assert!(f64::from(wrong) <= most(0.05, fleets()), "{between_sd}: {wrong}");

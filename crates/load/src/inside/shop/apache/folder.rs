@@ -21,7 +21,7 @@ const LOCK: &str = "lock";
 const SERVANT: &str = "www-data";
 
 /// Longest path of a socket, unix(7), bytes.
-const LONGEST_SOCKET: usize = 107;
+const MAX_SOCKET: usize = 107;
 
 /// A folder that goes with us.
 pub(super) struct Folder {
@@ -41,7 +41,7 @@ impl Folder {
         remove_left(&above, servant.map_or_else(|| rustix::process::geteuid().as_raw(), |(uid, _)| uid));
         let path = above.join(format!("{NAME}{}", std::process::id()));
         let cannot = || Failure::of(format!("cannot make the folder {}", path.display()));
-        if path.join("database.socket").as_os_str().len() > LONGEST_SOCKET {
+        if path.join("database.socket").as_os_str().len() > MAX_SOCKET {
             return Err(cannot()(io::Error::other("its path is too long for a socket; set TMPDIR to a shorter one")));
         }
         DirBuilder::new().mode(0o700).create(&path).map_err(cannot())?;

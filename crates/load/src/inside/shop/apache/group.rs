@@ -1,4 +1,4 @@
-//! Out of the load's control group, which is killed as a whole: into that of whoever started the load.
+//! Out of the load's control group, which is killed as a whole: into that of anyone who started the load.
 use std::fs;
 use std::path::PathBuf;
 

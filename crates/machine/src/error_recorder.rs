@@ -5,43 +5,43 @@ use crate::{Coalescing, Entry, Errno, Handle, Identity, LastChange, Look};
 
 /// A file that is there and could not be read, or holds what it should not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Unread {
+pub struct ReadFailure {
     /// Its path.
     pub path: String,
     /// Why, in words.
     pub why: String,
 }
 
-impl Unread {
+impl ReadFailure {
     /// A file that a read refused, unless the answer is that there is nothing to read.
     #[must_use]
-    pub fn refused(path: &str, errno: Errno) -> Option<Unread> {
+    pub fn refused(path: &str, errno: Errno) -> Option<ReadFailure> {
         let nothing = matches!(errno, Errno::ENOENT | Errno::ENOTDIR | Errno::ENODEV | Errno::ENXIO);
-        (!nothing).then(|| Unread { path: path.to_owned(), why: errno.to_string() })
+        (!nothing).then(|| ReadFailure { path: path.to_owned(), why: errno.to_string() })
     }
 }
 
 /// Passes everything on to a machine, and notes each path that [`Look::read`] could not read, once. Who reads in another
 /// way sees each answer and notes what it makes of it.
-pub struct Noting<'m> {
+pub struct ErrorRecorder<'m> {
     machine: &'m mut dyn Look,
-    unread: Vec<Unread>,
+    unread: Vec<ReadFailure>,
 }
 
-impl<'m> Noting<'m> {
+impl<'m> ErrorRecorder<'m> {
     /// Notes from now on.
     pub fn new(machine: &'m mut dyn Look) -> Self {
-        Noting { machine, unread: Vec::new() }
+        ErrorRecorder { machine, unread: Vec::new() }
     }
 
     /// What could not be read, in the order in which it was looked for.
     #[must_use]
-    pub fn into_unread(self) -> Vec<Unread> {
+    pub fn into_failures(self) -> Vec<ReadFailure> {
         self.unread
     }
 }
 
-impl Look for Noting<'_> {
+impl Look for ErrorRecorder<'_> {
     fn identity(&self) -> &Identity {
         self.machine.identity()
     }
@@ -52,7 +52,7 @@ impl Look for Noting<'_> {
 
     fn read(&mut self, path: &str) -> Result<String, Errno> {
         let read = self.machine.read(path);
-        let refused = read.as_ref().err().and_then(|&errno| Unread::refused(path, errno));
+        let refused = read.as_ref().err().and_then(|&errno| ReadFailure::refused(path, errno));
         if let Some(refused) = refused.filter(|refused| !self.unread.contains(refused)) {
             self.unread.push(refused);
         }

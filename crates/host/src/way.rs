@@ -27,7 +27,7 @@ impl Way {
         Leading::start(program, arguments).map(|(child, input, output)| (Way::Child(child), input, output))
     }
 
-    /// Connects to a socket at whose other end is root: anybody else would be told what we do, and would only say that it
+    /// Connects to a socket at whose other end is root: anybody else would be said what we do, and would only say that it
     /// was done.
     pub(crate) fn to(path: &Path) -> Result<(Way, OwnedFd, OwnedFd), Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

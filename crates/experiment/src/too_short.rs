@@ -1,7 +1,7 @@
 //! Loads that are over before their meter has made enough numbers: told before any time is spent.
 use powerband_load::{MetricSpec, Source};
 use powerband_meter::MeterInstance;
-use powerband_record::{Metric, format_duration};
+use powerband_record::{InOrder, Metric, format_duration};
 
 use crate::PlanError;
 use crate::metering::Metering;
@@ -10,7 +10,7 @@ use crate::metering::Metering;
 ///
 /// # Errors
 /// [`PlanError::TooShort`] when one was asked for, or nothing else is judged.
-pub(crate) fn bearable(
+pub(crate) fn demote_unmeasurable(
     mut metrics: Vec<Metric>,
     picks: &[MetricSpec],
     metering: &Metering,
@@ -29,7 +29,7 @@ pub(crate) fn bearable(
         notes.push(format!("{} is not a decision metric: {}", metric.name, refused(metric, meter, length_ns)));
         metrics[place].judged = false;
     }
-    metrics.sort_by_key(|metric| !metric.judged);
+    metrics.order_by_key(|metric| !metric.judged);
     Ok(metrics)
 }
 

@@ -2,19 +2,19 @@
 //! reference's too: there a write disturbs the comparison just as much.
 use std::collections::BTreeMap;
 
-use powerband_knob::{Applied, Moved, Named};
+use powerband_knob::{Applied, MovedKnob, Named};
 use powerband_machine::{Machine, World, Written};
 use powerband_record::{Side, Void, Writer, placed};
 
 /// The places that are turned, and why they cannot be watched where they cannot.
 #[derive(Debug, Default)]
-pub(crate) struct Strangers {
+pub(crate) struct ForeignWriters {
     /// The knob and the site at each place, by side.
     places: BTreeMap<Side, BTreeMap<String, (Named, String)>>,
     unseen: BTreeMap<Side, String>,
 }
 
-impl Strangers {
+impl ForeignWriters {
     /// A setting was turned: its places are watched from the next trial's beginning on.
     pub(crate) fn may_touch(&mut self, side: Side, applied: &Applied) {
         let places = self.places.entry(side).or_default();
@@ -36,7 +36,7 @@ impl Strangers {
         }
     }
 
-    /// Ends it, before anything is put back.
+    /// Ends it, before anything is restored.
     pub(crate) fn let_be(&self, world: &mut dyn World) {
         for &side in self.places.keys() {
             if let Some(machine) = world.machine(side) {
@@ -52,12 +52,12 @@ impl Strangers {
         &self,
         side: Side,
         machine: &mut dyn Machine,
-        moved: Option<Moved>,
+        moved: Option<MovedKnob>,
         in_force: &[&str],
         writes: &[Written],
     ) -> Option<Void> {
-        let far = if side == Side::Far { "far/" } else { "" };
-        if let Some(Moved { knob, site, path, expected, found }) = moved {
+        let far = side.prefix();
+        if let Some(MovedKnob { knob, site, path, expected, found }) = moved {
             // What moved without a write of its own followed from another's: a limit from the driver's mode.
             let own = by(writes.iter().filter(|write| write.place == path));
             let by = if own.is_empty() { by(writes.iter()) } else { own };
@@ -83,7 +83,7 @@ impl Strangers {
     /// What must be known with the verdicts where nobody can be seen.
     pub(crate) fn notes(&self) -> Vec<String> {
         let note = |(side, why): (&Side, &String)| {
-            let whose = if *side == Side::Far { " on the far machine" } else { "" };
+            let whose = if *side == Side::Near { String::new() } else { format!(" on the {}", side.words()) };
             format!(
                 "who else wrote to the knobs{whose} could not be watched ({why}): they were only read at each trial's end"
             )

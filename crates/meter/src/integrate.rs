@@ -1,11 +1,11 @@
 //! From the readings of one meter to joules, or why there are none.
 use crate::health::{ANY_MACHINE_W, died_for, reject_spikes, stood_still_ns, stuck_for, without_leaps};
 use crate::late::{advance_within, put_back, reach, reject_held_spikes, within};
-use crate::{Kind, MeterInstance, Sample, Scope, Window, Wrap, advance_uj, mean};
+use crate::{GaugeSample, Kind, MeterInstance, PowerScope, Window, Wrap, advance_uj, mean};
 
 /// What one meter comes to.
 #[derive(Debug, Default)]
-pub(crate) struct Reckoned {
+pub(crate) struct Energy {
     pub(crate) joules: f64,
     /// How many readings it rests on.
     pub(crate) samples: usize,
@@ -14,12 +14,12 @@ pub(crate) struct Reckoned {
 }
 
 /// Energy over the time from `start_ns` to `end_ns`; what a person should know of it goes into `notes`, also where there is none.
-pub(crate) fn reckon(
+pub(crate) fn integrate(
     meter: &MeterInstance,
-    mut samples: Vec<Sample>,
+    mut samples: Vec<GaugeSample>,
     span: (u64, u64),
     notes: &mut Vec<String>,
-) -> Result<Reckoned, String> {
+) -> Result<Energy, String> {
     let shift_ns = meter.shift_ns();
     if let Some(shift_ns) = shift_ns {
         put_back(&mut samples, shift_ns);
@@ -49,7 +49,7 @@ pub(crate) fn reckon(
             }
             let uw = mean(&samples, span, interval_ns, window).map_err(|error| error.to_string())?;
             let good = samples.iter().filter(|(_, value)| value.is_ok()).count();
-            Ok(Reckoned { joules: uw * 1e-6 * seconds(span), samples: good, left_out: spikes })
+            Ok(Energy { joules: uw * 1e-6 * seconds(span), samples: good, left_out: spikes })
         }
     }
 }
@@ -57,12 +57,12 @@ pub(crate) fn reckon(
 /// Energy by a counter over a stretch, or where its readings need not be cut, from the first to the last. The first and the last reading must have come; of those between them, which are for its wraps alone,
 /// some may be missing.
 fn counted(
-    samples: &[Sample],
+    samples: &[GaugeSample],
     span: (u64, u64),
     within: Option<(u64, u64)>,
-    (wrap, scope): (Option<Wrap>, &Scope),
+    (wrap, scope): (Option<Wrap>, &PowerScope),
     notes: &mut Vec<String>,
-) -> Result<Reckoned, String> {
+) -> Result<Energy, String> {
     if let Some(Err(why)) =
         [samples.first(), samples.last()].into_iter().flatten().map(|it| &it.1).find(|it| it.is_err())
     {
@@ -94,11 +94,11 @@ fn counted(
     // Graphics that nobody uses draw nothing, and meters of unknown parts may; processors and memory never do.
     if let Some(still_ns) = stood_still_ns(&readings)
         && wrap.is_some()
-        && !matches!(scope, Scope::Uncore(_) | Scope::Unknown)
+        && !matches!(scope, PowerScope::Uncore(_) | PowerScope::Unknown)
     {
         return Err(format!("the counter stood still for {} s in the midst: the meter died", still_ns / 1_000_000_000));
     }
-    Ok(Reckoned { joules, samples: readings.len(), left_out })
+    Ok(Energy { joules, samples: readings.len(), left_out })
 }
 
 fn rejected(spikes: usize, samples: usize) -> Option<String> {
@@ -107,7 +107,7 @@ fn rejected(spikes: usize, samples: usize) -> Option<String> {
 }
 
 /// A remark on a gauge that showed one and the same number throughout.
-fn steady(samples: &[Sample]) -> Option<String> {
+fn steady(samples: &[GaugeSample]) -> Option<String> {
     let mut values = samples.iter().filter_map(|(_, value)| value.as_ref().ok());
     let first = values.next()?;
     let same = samples.len() > 2 && values.all(|value| value == first);

@@ -13,12 +13,13 @@ use crate::error::advice;
 use crate::plan::{Move, Part};
 use crate::policy::{Policy, policies};
 use crate::{KnobError, Landed, catalogue::tunable_folder};
+use powerband_record::InOrder;
 
 /// Where kernels since 2.6.30 have their policies.
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
 
 /// The entries kept for one folder of tunables.
-pub(super) struct Kept {
+pub(super) struct SavedState {
     folder: String,
     entries: Vec<EntryId>,
 }
@@ -28,8 +29,8 @@ const DEFAULT_UP_THRESHOLD: u64 = 80;
 
 impl Run<'_> {
     /// Keeps what the switches in `moves` would lose.
-    pub(super) fn keep(&mut self, moves: &[Move]) -> Result<Vec<Kept>, KnobError> {
-        let mut kept: Vec<Kept> = Vec::new();
+    pub(super) fn keep(&mut self, moves: &[Move]) -> Result<Vec<SavedState>, KnobError> {
+        let mut kept: Vec<SavedState> = Vec::new();
         for step in moves {
             let (Some(policy), Some(from)) = (&step.site.policy, &step.from) else { continue };
             if step.named.knob.same(&step.value, from) {
@@ -44,7 +45,7 @@ impl Run<'_> {
     }
 
     /// Keeps what a governor that leaves a policy takes along: its tunables, unless they are kept, and the speed that is set.
-    fn keep_tunables(&mut self, policy: &Policy, governor: &str, kept: &mut Vec<Kept>) -> Result<(), KnobError> {
+    fn keep_tunables(&mut self, policy: &Policy, governor: &str, kept: &mut Vec<SavedState>) -> Result<(), KnobError> {
         if governor == "userspace" {
             self.keep_file("cpufreq.freq", &policy.name, &policy.file("scaling_setspeed"))?;
         }
@@ -58,7 +59,7 @@ impl Run<'_> {
             let path = format!("{folder}/{file}");
             entries.extend(self.keep_file(&format!("{governor}.{file}"), site, &path)?);
         }
-        kept.push(Kept { folder, entries });
+        kept.push(SavedState { folder, entries });
         Ok(())
     }
 
@@ -185,7 +186,7 @@ impl Run<'_> {
         let low = self.machine.read(&format!("{folder}/down_threshold")).ok();
         let low: Option<u64> = low.and_then(|text| text.trim().parse().ok());
         if low.is_some_and(|low| low < DEFAULT_UP_THRESHOLD) {
-            files.sort_by_key(|file| file == "down_threshold");
+            files.order_by_key(|file| file == "down_threshold");
         }
         Ok(files)
     }
@@ -235,7 +236,7 @@ impl Run<'_> {
     }
 
     /// Lets go of what was kept for folders that are still there, because other policies run that governor.
-    pub(super) fn drop_needless(&mut self, kept: &[Kept]) -> Result<(), KnobError> {
+    pub(super) fn drop_needless(&mut self, kept: &[SavedState]) -> Result<(), KnobError> {
         for kept in kept {
             if self.machine.list(&kept.folder).is_err() {
                 continue;
