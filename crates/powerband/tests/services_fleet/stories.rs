@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::desk::{Desk, Ran, until, workspace};
 use crate::slurm::{Slurm, ready, signal};
 
+pub(crate) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 /// Blocks that keep a node busy for some seconds.
 const LONG: &str = "40";
 
@@ -23,12 +24,11 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Has n1 run its task twice at once: without its slurmd and slurmstepd the task runs on while its job is queued again, and it waits
     /// for the second one to begin.
-    pub(crate) fn run_twice(&mut self) {
-        let task = self.task("n1");
-        signal(task, Signal::STOP);
+    pub(crate) fn run_twice(&mut self, held: Held) {
+        let task = held.task("n1");
         let job = self.slurm.job("n1").unwrap();
         self.slurm.kill_node("n1");
-        signal(task, Signal::CONT);
+        drop(held);
         self.slurm.kill_step(&job);
         signal(task, Signal::STOP);
         let had = self.lines("n1", 0);
@@ -106,20 +106,40 @@ impl Cluster {
         tasks[0]
     }
 
-    /// Waits until every node measures; those that began first are held until then, so that none is done.
-    pub(crate) fn measuring(&self) {
-        let mut held = BTreeMap::new();
+    /// Waits until every node has measured something more, and stops its task then, so that none is done before a story goes on.
+    pub(crate) fn measuring(&self) -> Held {
+        let had = NODES.map(|node| self.lines(node, 0));
+        let mut held = Held(BTreeMap::new());
         until("every node measures", || {
-            for node in ["n1", "n2", "n3", "n4"] {
-                if !held.contains_key(node) && self.lines(node, 0) > 20 {
+            for (node, had) in NODES.into_iter().zip(had) {
+                if !held.0.contains_key(node) && self.lines(node, 0) > had + 20 {
                     let task = self.task(node);
                     signal(task, Signal::STOP);
-                    held.insert(node, task);
+                    held.0.insert(node, task);
                 }
             }
-            held.len() == 4
+            held.0.len() == NODES.len()
         });
-        held.values().for_each(|task| signal(*task, Signal::CONT));
+        held
+    }
+}
+
+/// Tasks by node, stopped as long as this is there.
+pub(crate) struct Held(BTreeMap<&'static str, i32>);
+
+impl Held {
+    pub(crate) fn task(&self, node: &str) -> i32 {
+        self.0[node]
+    }
+
+    pub(crate) fn release(&self, node: &str) {
+        signal(self.task(node), Signal::CONT);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.values().for_each(|task| signal(*task, Signal::CONT));
     }
 }
 
@@ -192,15 +212,14 @@ fn a_node_that_dies_loses_and_doubles_no_trial() {
     }
     let mut cluster = Cluster::start();
     let running = start(cluster.fleet(LONG, &["--give-up", "3m"]));
-    cluster.measuring();
-    let (orphan, killed) = (cluster.task("n2"), cluster.task("n3"));
-    signal(orphan, Signal::STOP);
-    signal(killed, Signal::KILL);
+    let held = cluster.measuring();
+    signal(held.task("n3"), Signal::KILL);
     // The slurmd and the slurmstepd of a node are gone; its task is not, and hands everything back.
     let job = cluster.slurm.job("n2").unwrap();
     cluster.slurm.kill_node("n2");
-    signal(orphan, Signal::CONT);
+    held.release("n2");
     cluster.slurm.kill_step(&job);
+    drop(held);
     let folder = cluster.folder();
     Ran::of(&running.join().unwrap()).ended(0);
     assert_eq!(cluster.node("n2")["state"], "done");
@@ -227,8 +246,8 @@ fn a_task_that_runs_twice_at_once_counts_once() {
     }
     let mut cluster = Cluster::start();
     let running = start(cluster.fleet(LONG, &["--give-up", "3m"]));
-    cluster.measuring();
-    cluster.run_twice();
+    let held = cluster.measuring();
+    cluster.run_twice(held);
     Ran::of(&running.join().unwrap()).ended(0);
     // Whichever ended first, one of them counts, as a whole.
     let standing = cluster.node("n1");
@@ -248,7 +267,7 @@ fn a_fleet_that_is_cancelled_restores_and_can_be_resumed() {
     let cluster = Cluster::start();
     let folder = cluster.folder();
     cluster.fleet("5000", &["--no-wait"]).output().unwrap();
-    cluster.measuring();
+    drop(cluster.measuring());
     cluster.run(&["fleet", "cancel", folder.to_str().unwrap()]).ended(0);
     assert_eq!(cluster.slurm.ask("squeue", &["-h"]), "");
     for node in cluster.status() {

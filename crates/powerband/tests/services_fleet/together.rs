@@ -9,13 +9,12 @@ use serde_json::Value;
 use crate::desk::{Ran, until};
 use crate::server::Server;
 use crate::slurm::ready;
-use crate::stories::{Cluster, start, trials};
+use crate::stories::{Cluster, NODES, start, trials};
 
-/// Blocks that keep a node busy for longer than the database is frozen.
+/// Blocks that keep a node busy until the database is frozen: before that, tasks are held whenever a story waits.
 const BLOCKS: &str = "300";
 /// Longer than anything waits for an answer of the database.
 const FROZEN: Duration = Duration::from_secs(20);
-const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
 fn delivered(server: &Server) -> usize {
     server.sql("SELECT count(*) FROM powerband.event").and_then(|count| count.parse().ok()).unwrap_or(0)
@@ -54,19 +53,24 @@ fn with_a_database_nothing_is_lost_or_doubled_whatever_dies() {
     let mut cluster = Cluster::of(4);
     let url = server.url("postgres");
     let running = start(cluster.fleet(BLOCKS, &["--store", &url, "--give-up", "3m"]));
-    cluster.measuring();
+    drop(cluster.measuring());
     until("some is delivered", || delivered(&server) > 100);
     server.stop();
+    // Without a database they go on.
+    let held = cluster.measuring();
     server.start();
     let before = delivered(&server);
+    drop(held);
     until("it is delivered again", || delivered(&server) > before);
+    let held = cluster.measuring();
     server.freeze();
     let (since, lines) = (Instant::now(), NODES.map(|node| cluster.lines(node, 0)));
     // The slurmd and the slurmstepd of n2 are gone; its task is not, and ends well.
     let job = cluster.slurm.job("n2").unwrap();
     cluster.slurm.kill_node("n2");
+    held.release("n2");
     cluster.slurm.kill_step(&job);
-    cluster.run_twice();
+    cluster.run_twice(held);
     std::thread::sleep(FROZEN.saturating_sub(since.elapsed()));
     for (node, before) in NODES.iter().zip(lines) {
         assert!(cluster.lines(node, 0) > before, "{node} measured nothing while the database was frozen");
