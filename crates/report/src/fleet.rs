@@ -25,8 +25,9 @@ mod words;
 
 use looks::Apart;
 
-pub use applications::{ApplicationCell, ApplicationRow, ApplicationTable, Applications, applications};
+pub use applications::{ApplicationRow, ApplicationTable, Applications, applications};
 pub use lines::SlurmRequest;
+pub use recommended::{Choice, Recommended};
 
 /// Most nodes of a fleet.
 pub const MAX_NODES: usize = 1_000_000;
@@ -109,12 +110,9 @@ pub struct FleetAnswer {
     /// Kinds of nodes, where there are any; before the end they are notes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Kinds>,
-    /// The setting to use, where one is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recommended: Option<Recommended>,
-    /// Why no setting is recommended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_recommended: Option<String>,
+    /// The setting to use.
+    #[serde(flatten)]
+    pub choice: Choice,
     /// What must be known with it, a sentence each.
     pub notes: Vec<String>,
 }
@@ -355,22 +353,6 @@ pub struct NodeKind {
     pub metrics: Vec<Vec<GroupAnswer>>,
 }
 
-/// The setting to use on the fleet.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Recommended {
-    /// Its label.
-    pub setting: String,
-    /// What it sets.
-    pub turns: String,
-    /// Why this one, in a sentence.
-    pub why: String,
-    /// What keeps it on a node over reboots.
-    pub keep: String,
-    /// What asks Slurm for it, where Slurm can.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slurm: Option<SlurmRequest>,
-}
-
 /// Judges the experiments of one fleet together.
 ///
 /// Several attempts of one node count as the most complete of them, never by what was measured; an experiment given twice
@@ -387,10 +369,8 @@ pub fn answer(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fleet) -> 
     let metrics: Vec<MetricAnswer> =
         whole.iter().map(|metric| group::metric_answer(&gathered, metric, &lost_under, kinds.as_ref())).collect();
     let cpus = gathered.started.cpus.clone();
-    let (recommended, not_recommended) = match gathered.started.requirements.first() {
-        Some(limit) => {
-            (None, Some(format!("no setting is recommended: the plan's limit {limit} is not judged over a fleet")))
-        }
+    let choice = match gathered.started.requirements.first() {
+        Some(limit) => Choice::nothing("", &format!("the plan's limit {limit} is not judged over a fleet")),
         None => recommended::choose(&metrics, kinds.as_ref(), cpus.as_ref()),
     };
     let mut notes = gathered.notes.clone();
@@ -410,8 +390,7 @@ pub fn answer(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fleet) -> 
         metrics,
         odd,
         kinds,
-        recommended,
-        not_recommended,
+        choice,
         notes,
     };
     answer.finding = words::finding(&answer);

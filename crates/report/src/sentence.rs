@@ -232,12 +232,6 @@ fn blocks(count: u32) -> String {
     counted(count, "block")
 }
 
-/// With a capital first letter.
-pub(crate) fn capitalised(words: &str) -> String {
-    let mut chars = words.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
-}
-
 /// How it ended, in a few words.
 #[must_use]
 pub fn ending(end: &ExperimentEnd) -> &'static str {

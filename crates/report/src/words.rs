@@ -27,6 +27,12 @@ pub(crate) fn and(parts: &[String]) -> String {
     }
 }
 
+/// With a capital first letter.
+pub(crate) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
 /// The number, unless it is none.
 pub(crate) fn finite(value: impl Into<Option<f64>>) -> Option<f64> {
     value.into().filter(|value| value.is_finite())

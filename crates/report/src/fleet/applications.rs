@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use powerband_record::{Better, IntoOrdered as _, Verdict, unit_of};
 use serde::Serialize;
 
-use super::text::capital;
 use super::words::{between, listed, number};
-use super::{FleetAnswer, GroupAnswer, MetricAnswer, Recommended, SettingAnswer, recommended};
+use super::{Choice, FleetAnswer, GroupAnswer, MetricAnswer, SettingAnswer, recommended};
 use crate::layout::{aligned, clean, cut, fold};
 use crate::words::{and, percent, word};
 
@@ -22,12 +21,9 @@ pub struct Applications {
     pub reference: String,
     /// A table for each decision metric.
     pub metrics: Vec<ApplicationTable>,
-    /// The setting to use for all of them, where one is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recommended: Option<Recommended>,
-    /// Why none is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_recommended: Option<String>,
+    /// The setting to use for all of them.
+    #[serde(flatten)]
+    pub choice: Choice,
     /// What must be known with it, a sentence each.
     pub notes: Vec<String>,
 }
@@ -56,32 +52,7 @@ pub struct ApplicationRow {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub absolute: bool,
     /// By setting, in the order of the columns; absent where it was not measured.
-    pub cells: Vec<Option<ApplicationCell>>,
-}
-
-/// An effect of a setting on an application, over nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct ApplicationCell {
-    /// What is found.
-    pub verdict: Verdict,
-    /// Nodes it rests on.
-    pub nodes: u32,
-    /// Mean effect over nodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub change: Option<f64>,
-    /// Its interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub low: Option<f64>,
-    /// Upper end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
-}
-
-impl ApplicationCell {
-    fn of(group: &GroupAnswer) -> ApplicationCell {
-        let GroupAnswer { verdict, nodes, change, low, high, .. } = *group;
-        ApplicationCell { verdict, nodes, change, low, high }
-    }
+    pub cells: Vec<Option<GroupAnswer>>,
 }
 
 /// Columns: label and what it sets.
@@ -115,12 +86,10 @@ pub fn applications(of: &[(String, FleetAnswer)]) -> Result<Applications, String
         return Err("these fleets have no decision metric".into());
     }
     let metrics = names.iter().map(|(name, better)| table(of, &columns, name, *better)).collect();
-    let (recommended, not_recommended) = for_all(of, &columns);
     Ok(Applications {
         reference: references.into_iter().next().unwrap_or_default().to_owned(),
         metrics,
-        recommended,
-        not_recommended,
+        choice: for_all(of, &columns),
         notes: notes(of),
     })
 }
@@ -128,7 +97,7 @@ pub fn applications(of: &[(String, FleetAnswer)]) -> Result<Applications, String
 fn table(of: &[(String, FleetAnswer)], columns: &[(String, String)], name: &str, better: Better) -> ApplicationTable {
     let row = |(application, answer): &(String, FleetAnswer)| {
         let metric = answer.metrics.iter().find(|metric| metric.metric == name)?;
-        let cells = columns.iter().map(|column| Some(ApplicationCell::of(&setting(metric, column)?.fleet))).collect();
+        let cells = columns.iter().map(|column| Some(setting(metric, column)?.fleet.clone())).collect();
         let (application, fleet) = (application.clone(), answer.fleet.clone());
         Some(ApplicationRow { application, fleet, absolute: metric.absolute, cells })
     };
@@ -145,12 +114,11 @@ fn setting<'a>(metric: &'a MetricAnswer, (label, turns): &(String, String)) -> O
 }
 
 /// The setting that is better for some application and worse or open for none, as over one fleet with all of their metrics.
-fn for_all(of: &[(String, FleetAnswer)], columns: &[(String, String)]) -> (Option<Recommended>, Option<String>) {
+fn for_all(of: &[(String, FleetAnswer)], columns: &[(String, String)]) -> Choice {
     let divided: Vec<String> =
         of.iter().filter(|(_, answer)| answer.kinds.is_some()).map(|(name, _)| name.clone()).collect();
     if !divided.is_empty() {
-        let of = and(&divided);
-        return (None, Some(format!("no setting is recommended for all: nodes are of different kinds for {of}")));
+        return Choice::nothing(" for all", &format!("nodes are of different kinds for {}", and(&divided)));
     }
     let measured = |column: &&(String, String)| {
         of.iter().flat_map(|(_, answer)| &answer.metrics).all(|metric| setting(metric, column).is_some())
@@ -216,21 +184,8 @@ impl Applications {
             lines.push(String::new());
         }
         lines.extend(self.notes.iter().flat_map(|note| fold(&format!("- {}", clean(note)), width, 2)));
-        match &self.recommended {
-            Some(recommended) => {
-                let label = clean(&recommended.setting);
-                lines.extend(fold(&format!("To use {label} for all of them: {}.", recommended.why), width, 0));
-                if let Some(slurm) = &recommended.slurm {
-                    lines.extend(slurm.slurm_conf.iter().map(|line| clean(line)));
-                    lines.push(clean(&slurm.srun));
-                }
-                lines.push(clean(&recommended.keep));
-            }
-            None => {
-                let why = self.not_recommended.iter().map(|why| format!("{}.", capital(&clean(why))));
-                lines.extend(why.flat_map(|why| fold(&why, width, 0)));
-            }
-        }
+        lines.extend(self.choice.sentence(" for all of them").iter().flat_map(|it| fold(&clean(it), width, 0)));
+        lines.extend(self.choice.commands().iter().map(|line| clean(line)));
         lines.join("\n") + "\n"
     }
 }
@@ -274,7 +229,7 @@ fn short(name: &str) -> String {
 }
 
 /// `-8.1 % (-9.0..-7.2) better`.
-fn shown(table: &ApplicationTable, row: &ApplicationRow, cell: Option<&ApplicationCell>) -> String {
+fn shown(table: &ApplicationTable, row: &ApplicationRow, cell: Option<&GroupAnswer>) -> String {
     let Some(cell) = cell else { return "-".into() };
     let metric = MetricAnswer {
         metric: table.metric.clone(),

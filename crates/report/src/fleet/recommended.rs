@@ -1,14 +1,66 @@
 //! The setting to use on a fleet: better in something, worse and open in nothing, in every kind of node.
 use powerband_record::{CpuList, Verdict};
 
-use super::{Kinds, MetricAnswer, Recommended, lines};
+use serde::Serialize;
+
+use super::{Kinds, MetricAnswer, SlurmRequest, lines};
+use crate::words::capital;
+
+/// The setting to use on the fleet.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Recommended {
+    /// Its label.
+    pub setting: String,
+    /// What it sets.
+    pub turns: String,
+    /// Why this one, in a sentence.
+    pub why: String,
+    /// What keeps it on a node over reboots.
+    pub keep: String,
+    /// What asks Slurm for it, where Slurm can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slurm: Option<SlurmRequest>,
+}
+
+/// The setting to use, or why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Choice {
+    /// The setting to use, where one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recommended: Option<Recommended>,
+    /// Why no setting is recommended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_recommended: Option<String>,
+}
+
+impl Choice {
+    pub(super) fn nothing(for_what: &str, why: &str) -> Choice {
+        let why = format!("no setting is recommended{for_what}: {why}");
+        Choice { recommended: None, not_recommended: Some(why) }
+    }
+
+    /// What to use and why, or why nothing; not made safe to print.
+    pub(crate) fn sentence(&self, for_what: &str) -> Option<String> {
+        match &self.recommended {
+            Some(it) => Some(format!("To use {}{for_what}: {}.", it.setting, it.why)),
+            None => self.not_recommended.as_ref().map(|why| format!("{}.", capital(why))),
+        }
+    }
+
+    /// What is typed or pasted, a line each.
+    pub(crate) fn commands(&self) -> Vec<String> {
+        let Some(recommended) = &self.recommended else { return Vec::new() };
+        let slurm = recommended.slurm.iter().flat_map(|it| it.slurm_conf.iter().chain([&it.srun]));
+        slurm.chain([&recommended.keep]).cloned().collect()
+    }
+}
 
 /// The setting, or why there is none.
 pub(super) fn choose(
     metrics: &[MetricAnswer],
     kinds: Option<&Kinds>,
     cpus: Option<&CpuList>,
-) -> (Option<Recommended>, Option<String>) {
+) -> Choice {
     let count = metrics.first().map_or(0, |metric| metric.settings.len());
     let verdicts = |place: usize| metrics.iter().filter_map(move |metric| Some(&metric.settings.get(place)?.fleet));
     let better: Vec<usize> =
@@ -28,12 +80,11 @@ pub(super) fn choose(
     let best = fitting.iter().max_by(|one, other| one.0.total_cmp(&other.0));
     let Some(&(_, place)) = best else {
         let nothing = || "no setting is shown to be better than the reference over the fleet".to_owned();
-        return (None, Some(format!("no setting is recommended: {}", why.unwrap_or_else(nothing))));
+        return Choice::nothing("", &why.unwrap_or_else(nothing));
     };
     let setting = &metrics[0].settings[place];
     let Some(keep) = lines::keep(&setting.turns, cpus) else {
-        let why = format!("no setting is recommended: {} sets nothing on a node", setting.setting);
-        return (None, Some(why));
+        return Choice::nothing("", &format!("{} sets nothing on a node", setting.setting));
     };
     let why = match fitting.len() {
         1 => "it is better in a decision metric and worse in none".to_owned(),
@@ -41,7 +92,7 @@ pub(super) fn choose(
     };
     let slurm = lines::slurm(&setting.turns);
     let (setting, turns) = (setting.setting.clone(), setting.turns.clone());
-    (Some(Recommended { setting, turns, why, keep, slurm }), None)
+    Choice { recommended: Some(Recommended { setting, turns, why, keep, slurm }), not_recommended: None }
 }
 
 /// Why a setting may not be recommended.

@@ -81,18 +81,6 @@ fn table(of: &FleetAnswer, width: usize, most: usize) -> (Vec<String>, usize) {
     (aligned(&table, words, width, &(0..words).collect::<Vec<_>>()), left_out)
 }
 
-/// What is typed or pasted, a line each.
-pub(crate) fn commands(of: &FleetAnswer) -> Vec<String> {
-    let Some(recommended) = &of.recommended else { return Vec::new() };
-    let mut lines = Vec::new();
-    if let Some(slurm) = &recommended.slurm {
-        lines.extend(slurm.slurm_conf.clone());
-        lines.push(slurm.srun.clone());
-    }
-    lines.push(recommended.keep.clone());
-    lines
-}
-
 /// Whether the star of the table's spread needs its word.
 fn disagreeing(of: &FleetAnswer) -> bool {
     let all = of.metrics.iter().flat_map(|metric| &metric.settings);
@@ -102,7 +90,7 @@ fn disagreeing(of: &FleetAnswer) -> bool {
 /// What has to be known besides the verdicts.
 pub(crate) fn caveats(of: &FleetAnswer) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    let slurm = of.recommended.as_ref().and_then(|it| it.slurm.as_ref());
+    let slurm = of.choice.recommended.as_ref().and_then(|it| it.slurm.as_ref());
     if slurm.is_some_and(|slurm| slurm.in_part) {
         all.push("Slurm sets only a part of the recommended setting; `powerband keep` sets all of it".into());
     }
@@ -158,26 +146,23 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
         middle.push(format!("{} more odd nodes with -v", of.odd.len() - ODD));
     }
     middle.extend(kinds(of, width));
-    let recommended = of.recommended.as_ref().map(|it| it.setting.as_str());
+    let recommended = of.choice.recommended.as_ref().map(|it| it.setting.as_str());
     let said = of.metrics.iter().find_map(|metric| {
         let named = metric.settings.iter().find(|it| recommended.is_none_or(|label| label == it.setting))?;
         Some(format!("{}: {}.", named.setting, named.fleet.holds.as_ref()?.words))
     });
-    middle.extend(said.iter().flat_map(|said| folded(said, width, HALF)));
+    middle.extend(said.iter().flat_map(|said| folded(&clean(said), width, HALF)));
     let all = caveats(of);
     middle.extend(all.iter().take(CAVEATS).map(|note| cut(&format!("Caveat: {}", clean(note)), width)));
     if all.len() > CAVEATS {
         middle.push(format!("{} more caveats with -v", all.len() - CAVEATS));
     }
-    let mut last = folded(&format!("{}.", of.finding), width, FINDING);
-    let commands = commands(of);
-    if commands.is_empty() {
-        last.extend(of.not_recommended.iter().flat_map(|why| folded(&format!("{}.", capital(why)), width, HALF)));
-    } else {
-        let label = of.recommended.as_ref().map(|it| clean(&it.setting)).unwrap_or_default();
-        last.push(cut(&format!("To use {label}:"), width));
-        last.extend(commands.iter().map(|command| clean(command)));
+    let mut last = folded(&clean(&format!("{}.", of.finding)), width, FINDING);
+    match &of.choice.recommended {
+        Some(it) => last.push(cut(&format!("To use {}:", clean(&it.setting)), width)),
+        None => last.extend(of.choice.sentence("").iter().flat_map(|why| folded(&clean(why), width, HALF))),
     }
+    last.extend(of.choice.commands().iter().map(|command| clean(command)));
     // What is left of the screen is the table's: a line for the head, one for what is left out.
     let room = LINES.saturating_sub(middle.len() + last.len() + 3);
     let (mut lines, left_out) = table(of, width, room);
@@ -188,11 +173,6 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
     lines.extend(middle);
     lines.extend(last);
     lines.join("\n") + "\n"
-}
-
-pub(super) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// All of it.
@@ -231,14 +211,8 @@ pub(super) fn render(of: &FleetAnswer, width: usize) -> String {
     if lines.len() > before + 1 {
         lines.push(String::new());
     }
-    let commands = commands(of);
-    match &of.recommended {
-        Some(recommended) => {
-            lines.extend(fold(&format!("To use {}: {}.", clean(&recommended.setting), recommended.why), width, 0));
-            lines.extend(commands.iter().map(|command| clean(command)));
-        }
-        None => lines.extend(of.not_recommended.iter().flat_map(|why| fold(&format!("{}.", capital(why)), width, 0))),
-    }
+    lines.extend(of.choice.sentence("").iter().flat_map(|it| fold(&clean(it), width, 0)));
+    lines.extend(of.choice.commands().iter().map(|command| clean(command)));
     lines.join("\n") + "\n"
 }
 

@@ -3,7 +3,7 @@ use super::figure::figures;
 use super::frame::Section;
 use super::html::{Table, facts, list, paragraph, text, typed};
 use super::verdict;
-use crate::fleet::text::{caveats, commands, header, row};
+use crate::fleet::text::{caveats, header, row};
 use crate::fleet::{FleetAnswer, NodeState};
 use crate::picture::Picture;
 use crate::words::percent;
@@ -29,15 +29,8 @@ fn words(of: &FleetAnswer) -> String {
         ("Reference", of.reference.clone()),
         ("Error rate", format!("{} for all differences claimed together", percent(of.alpha))),
     ];
-    let advice = match (&of.recommended, &of.not_recommended) {
-        (Some(it), _) => {
-            let typed: String = commands(of).iter().map(|line| typed(line)).collect();
-            paragraph(&format!("To use {}: {}.", it.setting, it.why)) + &typed
-        }
-        (None, why) => {
-            why.as_ref().map(|why| paragraph(&format!("No setting is recommended: {why}."))).unwrap_or_default()
-        }
-    };
+    let said = of.choice.sentence("").iter().map(|it| paragraph(it));
+    let advice: String = said.chain(of.choice.commands().iter().map(|line| typed(line))).collect();
     verdict::finding(&of.finding) + &facts(&sure) + &advice
 }
 

@@ -7,7 +7,7 @@ use crate::sentence;
 use crate::text::gains;
 use crate::typed;
 use crate::typed::on_machines;
-use crate::words::counted;
+use crate::words::{capital, counted};
 use crate::{Model, advice, deciding, no_advice};
 
 /// The section's body: the words, and next to them, or below where there is no room, the picture.
@@ -68,7 +68,7 @@ fn words(model: &Model) -> String {
         None => {
             let why =
                 no_advice(model).unwrap_or_else(|| "no setting is recommended yet: not everything is decided".into());
-            body += &paragraph(&format!("{}.", sentence::capitalised(&why)));
+            body += &paragraph(&format!("{}.", capital(&why)));
         }
     }
     if let Some(words) = deciding(model) {

@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use super::{ClaimOutcome, Judged, Replication};
 use crate::published::Takeaway;
-use crate::sentence::capitalised;
+use crate::words::capital;
 
 /// What readers of an article should take away, and whether the claim it rests on holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -43,7 +43,7 @@ pub fn takeaway(articles: &[Replication]) -> Option<String> {
     ];
     let parts = parts.iter().filter(|(_, clauses)| !clauses.is_empty());
     let sentence = parts.map(|(head, clauses)| format!("{head}: {clauses}")).collect::<Vec<_>>().join("; ");
-    (!sentence.is_empty()).then(|| capitalised(&sentence))
+    (!sentence.is_empty()).then(|| capital(&sentence))
 }
 
 #[cfg(test)]

@@ -135,11 +135,15 @@ fn what_is_to_be_pasted_is_for_the_cpus_of_the_plan_and_a_limit_leaves_none() {
         answer(&nodes, &over()).unwrap()
     };
     let on_four = with(|started| started.cpus = Some("0-3".parse().unwrap()));
-    assert_eq!(on_four.recommended.unwrap().keep, "powerband -c 0-3 keep governor=powersave");
+    assert_eq!(on_four.choice.recommended.unwrap().keep, "powerband -c 0-3 keep governor=powersave");
     let limited = with(|started| started.requirements = vec![Requirement::parse("count_per_s>=-10%").unwrap()]);
-    assert_eq!(limited.recommended, None);
-    let why = limited.not_recommended.unwrap();
+    assert_eq!(limited.choice.recommended, None);
+    let why = limited.choice.not_recommended.as_ref().unwrap();
     assert!(why.contains("count_per_s>=-10% is not judged over a fleet"), "{why}");
+    let page = powerband_report::page::fleet(&limited, &fleet_pictures(&limited)).unwrap();
+    for said in [page, limited.brief(80), limited.render(80)] {
+        assert_eq!(said.matches("o setting is recommended").count(), 1, "{said}");
+    }
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn fewer_nodes_than_a_look_decide_nothing() {
     let answer = answer(&nodes, &Fleet::default()).unwrap();
     let found = &answer.metrics[0].settings[0].fleet;
     assert_eq!((found.verdict, found.nodes, answer.over), (Verdict::Undecided, 2, false));
-    assert!(found.change.is_some() && answer.recommended.is_none());
+    assert!(found.change.is_some() && answer.choice.recommended.is_none());
     assert_eq!(answer.nodes.iter().filter(|node| node.state == NodeState::Waiting).count(), 10);
     fits(&answer);
 }
@@ -240,7 +244,7 @@ fn kinds_by_a_fact_have_answers_of_their_own() {
     assert_eq!(kinds.facts, ["microcode"]);
     let verdicts: Vec<Verdict> = kinds.parts.iter().map(|kind| kind.metrics[0][0].verdict).collect();
     assert_eq!(verdicts, [Verdict::Worse, Verdict::Better]);
-    assert!(found.recommended.is_none(), "{:?}", found.recommended);
+    assert!(found.choice.recommended.is_none(), "{:?}", found.choice.recommended);
     // Over all of them it is neither, whatever the first nodes of the order showed.
     assert_eq!(found.metrics[0].settings[0].fleet.verdict, Verdict::Undecided);
     let holds = found.metrics[0].settings[0].fleet.holds.as_ref().unwrap();
@@ -331,7 +335,7 @@ fn a_page_says_what_the_text_says_and_a_name_is_text() {
     for node in &found.nodes {
         assert!(page.contains(&format!("<bdi>{}</bdi>", node.node)), "{}", node.node);
     }
-    let recommended = found.recommended.as_ref().unwrap();
+    let recommended = found.choice.recommended.as_ref().unwrap();
     assert!(page.contains(&recommended.keep) && page.matches("<svg").count() == fleet_pictures(&found).len());
     assert!(page.contains("<h2>Verdict</h2>") || page.contains(">Verdict</h2>"), "a section each");
 }
@@ -406,7 +410,7 @@ fn applications_are_the_rows_of_a_table_of_settings() {
         );
     }
     // Both are better for both; this one gains most in all.
-    let recommended = table.recommended.as_ref().unwrap();
+    let recommended = table.choice.recommended.as_ref().unwrap();
     assert_eq!((&*recommended.setting, &*recommended.keep), ("max_freq=2GHz", "powerband keep max_freq=2GHz"));
     let text = table.render(80);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -430,7 +434,7 @@ fn applications_are_the_rows_of_a_table_of_settings() {
     let mixed = [gains[0].clone(), ("web shop".to_owned(), of(-0.04, 9))];
     let table = applications(&mixed).unwrap();
     assert_eq!(table.metrics[0].rows[1].cells[0].as_ref().unwrap().verdict, Verdict::Worse);
-    let why = table.not_recommended.unwrap();
+    let why = table.choice.not_recommended.unwrap();
     assert!(why.contains("worse in energy_j of web shop"), "{why}");
     // A fleet of other nodes is said to be one, and another reference is refused.
     let mut other = gains.clone();

@@ -7,7 +7,7 @@ use super::words::{Kind, clause, interval, kind, noun, shown, size};
 use crate::labels::join_labels;
 use crate::model::missing;
 use crate::sentence;
-use crate::words::{counted, percent, word};
+use crate::words::{capital, counted, percent, word};
 use crate::{ExperimentEnd, Model, advice, calibration, commands, no_advice, requirements};
 
 /// Settings named in one clause.
@@ -77,11 +77,6 @@ fn differs(verdict: &SettingVerdict) -> bool {
 fn better(model: &Model) -> usize {
     let is_better = |it: &&crate::SettingReport| it.verdicts.iter().flatten().any(|it| it.verdict == Verdict::Better);
     model.settings.iter().filter(is_better).count()
-}
-
-pub(super) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// `500MHz: same throughput within 5 %, 6.5 % less power, 0.09 ms more round-trip time (against 600MHz).`

@@ -2,11 +2,11 @@
 //! matters most as the very last line.
 use powerband_record::{CloseReason, Verdict, format_duration};
 
-use super::answer::{self, capital};
+use super::answer;
 use crate::layout::{clean, columns, cut, fold};
 use crate::sentence;
 use crate::typed;
-use crate::words::{counted, percent};
+use crate::words::{capital, counted, percent};
 use crate::{ExperimentEnd, Model, advice, commands, deciding};
 
 /// Caveats told one by one; more are counted.
