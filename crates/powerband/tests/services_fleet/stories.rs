@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -22,19 +23,24 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Has n1 run its task twice at once: without its slurmd and slurmstepd the task runs on while its job is queued again, and it waits
-    /// for the second one to begin.
-    pub(crate) fn run_twice(&mut self, held: Held) {
-        let task = held.task("n1");
+    /// Has n1 run its task twice at once: without its slurmd and slurmstepd the task runs on while its job is queued again, and hardly gets
+    /// on until the second one begins.
+    pub(crate) fn run_twice(&mut self) {
+        let task = self.task("n1");
+        signal(task, Signal::STOP);
         let job = self.slurm.job("n1").unwrap();
         self.slurm.kill_node("n1");
-        drop(held);
+        signal(task, Signal::CONT);
         self.slurm.kill_step(&job);
         signal(task, Signal::STOP);
         let had = self.lines("n1", 0);
         self.slurm.ask("scontrol", &["requeue", &job]);
         self.slurm.start_node("n1");
         until("the task runs twice", || {
+            // Stopped for good it could hold a file that both write.
+            signal(task, Signal::CONT);
+            std::thread::sleep(Duration::from_millis(5));
+            signal(task, Signal::STOP);
             self.slurm.ask("scontrol", &["update", &format!("JobId={job}"), "StartTime=now"]);
             self.lines("n1", 1) > 0
         });
@@ -106,13 +112,12 @@ impl Cluster {
         tasks[0]
     }
 
-    /// Waits until every node has measured something more, and stops its task then, so that none is done before a story goes on.
-    pub(crate) fn measuring(&self) -> Held {
-        let had = NODES.map(|node| self.lines(node, 0));
+    /// Waits until every node measures, and stops its task then, so that none is done before a story goes on.
+    fn measuring(&self) -> Held {
         let mut held = Held(BTreeMap::new());
         until("every node measures", || {
-            for (node, had) in NODES.into_iter().zip(had) {
-                if !held.0.contains_key(node) && self.lines(node, 0) > had + 20 {
+            for node in NODES {
+                if !held.0.contains_key(node) && self.lines(node, 0) > 20 {
                     let task = self.task(node);
                     signal(task, Signal::STOP);
                     held.0.insert(node, task);
@@ -125,14 +130,14 @@ impl Cluster {
 }
 
 /// Tasks by node, stopped as long as this is there.
-pub(crate) struct Held(BTreeMap<&'static str, i32>);
+struct Held(BTreeMap<&'static str, i32>);
 
 impl Held {
-    pub(crate) fn task(&self, node: &str) -> i32 {
+    fn task(&self, node: &str) -> i32 {
         self.0[node]
     }
 
-    pub(crate) fn release(&self, node: &str) {
+    fn release(&self, node: &str) {
         signal(self.task(node), Signal::CONT);
     }
 }
@@ -247,7 +252,8 @@ fn a_task_that_runs_twice_at_once_counts_once() {
     let mut cluster = Cluster::start();
     let running = start(cluster.fleet(LONG, &["--give-up", "3m"]));
     let held = cluster.measuring();
-    cluster.run_twice(held);
+    cluster.run_twice();
+    drop(held);
     Ran::of(&running.join().unwrap()).ended(0);
     // Whichever ended first, one of them counts, as a whole.
     let standing = cluster.node("n1");

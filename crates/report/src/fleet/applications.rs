@@ -1,7 +1,7 @@
 //! Several fleets on the same nodes, one for each application: a table of applications and settings, and a setting for all of them.
 use std::collections::BTreeSet;
 
-use powerband_record::{Better, IntoOrdered as _, Verdict, unit_of};
+use powerband_record::{Better, IntoOrdered as _, unit_of};
 use serde::Serialize;
 
 use super::words::{between, listed, number};

@@ -50,17 +50,13 @@ impl Choice {
     /// What is typed or pasted, a line each.
     pub(crate) fn commands(&self) -> Vec<String> {
         let Some(recommended) = &self.recommended else { return Vec::new() };
-        let slurm = recommended.slurm.iter().flat_map(|it| it.slurm_conf.iter().chain([&it.srun]));
-        slurm.chain([&recommended.keep]).cloned().collect()
+        let slurm = recommended.slurm.iter().flat_map(|it| it.slurm_conf.iter().chain(std::iter::once(&it.srun)));
+        slurm.chain(std::iter::once(&recommended.keep)).cloned().collect()
     }
 }
 
 /// The setting, or why there is none.
-pub(super) fn choose(
-    metrics: &[MetricAnswer],
-    kinds: Option<&Kinds>,
-    cpus: Option<&CpuList>,
-) -> Choice {
+pub(super) fn choose(metrics: &[MetricAnswer], kinds: Option<&Kinds>, cpus: Option<&CpuList>) -> Choice {
     let count = metrics.first().map_or(0, |metric| metric.settings.len());
     let verdicts = |place: usize| metrics.iter().filter_map(move |metric| Some(&metric.settings.get(place)?.fleet));
     let better: Vec<usize> =

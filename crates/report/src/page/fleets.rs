@@ -29,7 +29,7 @@ fn words(of: &FleetAnswer) -> String {
         ("Reference", of.reference.clone()),
         ("Error rate", format!("{} for all differences claimed together", percent(of.alpha))),
     ];
-    let said = of.choice.sentence("").iter().map(|it| paragraph(it));
+    let said = of.choice.sentence("").into_iter().map(|it| paragraph(&it));
     let advice: String = said.chain(of.choice.commands().iter().map(|line| typed(line))).collect();
     verdict::finding(&of.finding) + &facts(&sure) + &advice
 }
