@@ -51,7 +51,7 @@ pub(crate) fn run(shared: &Shared, args: &Guard) -> Answer {
     }
     let folder = powerband_rig::lock_folder(&names)?;
     let mut kept = Manifest::read(machine).map_err(KeepError::from)?;
-    let mut guarding = Guarding::begin(shared, args, wanted, folder.clone(), machine)?;
+    let mut guarding = Guarding::begin(shared, args, wanted, folder.clone(), machine, None)?;
     let mut stop = None;
     loop {
         let now_ns = rig.world().now_ns();
@@ -66,9 +66,7 @@ pub(crate) fn run(shared: &Shared, args: &Guard) -> Answer {
                 stop = stop.or(Some(StopSignal::Terminate));
             } else {
                 let wanted = Wanted::of(settings_to_guard(args, machine)?, rig::selection(shared)?, machine)?;
-                let tally = std::mem::take(&mut guarding.tally);
-                guarding = Guarding::begin(shared, args, wanted, folder.clone(), machine)?;
-                guarding.tally = tally;
+                guarding = Guarding::begin(shared, args, wanted, folder.clone(), machine, Some(guarding))?;
             }
         }
         if stop.is_some() || !read {
@@ -80,7 +78,9 @@ pub(crate) fn run(shared: &Shared, args: &Guard) -> Answer {
                 Some(StopSignal::Terminate) | None => Exit::Fine,
             } as u8);
         }
-        stop = guarding.gather(rig.world());
+        if guarding.meanwhile.is_empty() {
+            stop = guarding.gather(rig.world());
+        }
     }
 }
 
@@ -131,19 +131,21 @@ struct Guarding<'a> {
     /// Who had it at the last event.
     holder: Option<Holder>,
     checks: Vec<Check>,
-    /// What others changed while guard set something.
+    /// What others changed while guard set something, or took up what is kept now.
     meanwhile: Vec<KnobChange>,
     tally: Tally,
     manager: Manager,
 }
 
 impl<'a> Guarding<'a> {
+    /// `before` is the guard of what was kept until now.
     fn begin(
         shared: &'a Shared,
         args: &'a Guard,
         wanted: Wanted,
         folder: PathBuf,
         machine: &mut dyn Machine,
+        before: Option<Guarding<'a>>,
     ) -> Result<Guarding<'a>, Failure> {
         // It is written when another powerband begins or ends; what is kept changes no other way.
         let lock = (args.hold || args.settings.is_empty()).then(|| folder.join("lock").display().to_string());
@@ -154,12 +156,16 @@ impl<'a> Guarding<'a> {
             return Err(Failure::new(exit, format!("guard cannot see who writes: {why}")));
         }
         let (held, checks) = (Held::begin(machine.open_entries()), wanted.check(machine));
-        let (tally, manager) = (Tally::default(), Manager::of_environment());
-        let (holder, meanwhile) = (None, Vec::new());
+        let manager = Manager::of_environment();
+        let (tally, holder, meanwhile) = before.map_or_else(Default::default, |mut before| {
+            // Read only now: what is written from here on, the new watch sees.
+            before.meanwhile.extend(before.watch.look(machine));
+            (before.tally, before.holder, before.meanwhile)
+        });
         let mut guarding =
             Guarding { shared, args, wanted, watch, held, folder, holder, checks, meanwhile, tally, manager };
         guarding.held.see(&guarding.checks);
-        if args.hold {
+        if args.hold && guarding.meanwhile.is_empty() {
             guarding.set_first(machine)?;
         }
         for check in guarding.checks.iter().filter(|it| !it.as_wanted) {
