@@ -123,7 +123,7 @@ pub enum SearchConclusion {
     },
     /// Neither the start nor any setting keeps the bounds.
     NoneKeepsTheBound {
-        /// The setting that came closest, if one was measured.
+        /// The setting that came closest; none where that is the start.
         closest: Option<usize>,
     },
 }

@@ -226,6 +226,7 @@ impl Search {
             && runs == 0
         {
             race.stop();
+            self.cut_short = true;
         }
         self.settle();
     }

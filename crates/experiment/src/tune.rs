@@ -85,6 +85,12 @@ impl Course for Searching<'_> {
                 }
             };
             if trials.valid > 0 && self.no_time(trials, 1) {
+                // A race has kept no runs for this: it decides by what it has.
+                self.search.set_runs_left(0);
+                if let Ask::End(answer) = self.search.ask() {
+                    self.answer = Some(answer);
+                    self.explain(trials)?;
+                }
                 return Ok(CloseReason::Budget);
             }
             if self.blocks >= self.started.max_blocks {

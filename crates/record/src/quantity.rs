@@ -138,13 +138,19 @@ pub fn parse_percent(text: &str) -> Result<f64, QuantityError> {
     if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(wrong()) }
 }
 
-/// Prints a number with four significant digits and no needless zeros: `54.12`, `1.6`, `25930000` as `25930000`.
+/// Prints a number with four significant digits and no needless zeros: `54.12`, `1.6`, `25930000` as `25930000`, beyond what
+/// can be read so with an exponent: `1e16`.
 #[must_use]
 pub fn format_number(value: f64) -> String {
     if !value.is_finite() {
         return "-".into();
     }
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    if magnitude > 15 {
+        let text = format!("{value:.3e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'));
+    }
     let decimals = usize::try_from((3 - magnitude).clamp(0, 9)).unwrap_or(0);
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
@@ -203,6 +209,8 @@ mod tests {
         assert_eq!(format_number(25_930_000.0), "25930000");
         assert_eq!(format_number(0.0), "0");
         assert_eq!(format_number(100.0), "100");
+        assert_eq!(format_number(-1.234_56e99), "-1.235e99");
+        assert_eq!(format_number(1e16), "1e16");
         assert_eq!(format_duration(850_000_000), "850 ms");
         assert_eq!(format_duration(250_000_000_000), "4 min 10 s");
     }

@@ -219,7 +219,7 @@ impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.metric, self.relation)?;
         if !self.relative {
-            return write!(f, "{}", self.limit);
+            return if self.limit.abs() < 1e16 { write!(f, "{}", self.limit) } else { write!(f, "{:e}", self.limit) };
         }
         // Two decimals of a per cent are more than anybody types; rounding hides what division by 100 left behind.
         let percent = (self.limit * 1e6).round() / 1e4;
@@ -248,7 +248,7 @@ mod tests {
         let more = read("p99_us<=+10%");
         assert!(more.relative && (more.limit - 0.1).abs() < 1e-12 && (more.limit_at(200.0) - 220.0).abs() < 1e-9);
         assert!((read("energy_j<=-5%").limit_at(100.0) - 95.0).abs() < 1e-9);
-        for text in ["p99_us<=500", "rate_mbit_s>=900.5", "p99_us<=+10%", "energy_j<=-5%", "x<=+0.25%"] {
+        for text in ["p99_us<=500", "rate_mbit_s>=900.5", "p99_us<=+10%", "energy_j<=-5%", "x<=+0.25%", "x>=1e99"] {
             let requirement = read(text);
             assert_eq!(requirement.to_string(), text);
             let json = serde_json::to_string(&requirement).unwrap();

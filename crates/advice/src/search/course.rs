@@ -226,7 +226,7 @@ impl Search {
         let unproved = outlook.unproved(models, outlook.best);
         if outlook.incumbent.is_none() && unproved.is_empty() && outlook.is_enough(&certificate) {
             return Step::Ask(Ask::End(if outlook.start_breaks {
-                SearchConclusion::NoneKeepsTheBound { closest: outlook.closest() }
+                SearchConclusion::NoneKeepsTheBound { closest: outlook.closest(&self.problem, &self.log) }
             } else {
                 SearchConclusion::StartIsBest { certificate: Some(certificate) }
             }));

@@ -8,7 +8,7 @@ use super::cost::Cost;
 use super::holes::Holes;
 use super::log::Log;
 use super::models::{Models, Surface};
-use crate::{Candidate, Certificate, Goal, LevelPrediction, MetricIndex, Problem, Unproved};
+use crate::{Bound, Candidate, Certificate, Goal, LevelPrediction, MetricIndex, Problem, Unproved};
 
 /// Standard deviations of one run by which a setting must keep a bound so that some eight fresh runs can show it.
 const PROVABLE_SD: f64 = 1.0;
@@ -328,9 +328,14 @@ impl Outlook {
         listed.into_iter().take(NAMED_AT_MOST).map(unproved).collect()
     }
 
-    /// The tried setting that exceeds its worst bound by least.
-    pub(super) fn closest(&self) -> Option<usize> {
-        let tried = self.entries.iter().chain(&self.given_up).filter(|entry| entry.runs > 0);
+    /// The tried setting that exceeds its worst bound by least; none where that is the start.
+    pub(super) fn closest(&self, problem: &Problem, log: &Log) -> Option<usize> {
+        let of_start = |(index, bound): (usize, &Bound)| match bound.above_start {
+            Some(above) => -above,
+            None => log.mean(MetricIndex::Bound(index), Candidate::Start).map_or(f64::INFINITY, |it| it - bound.limit),
+        };
+        let start = problem.bounds.iter().enumerate().map(of_start).fold(f64::NEG_INFINITY, f64::max);
+        let tried = self.entries.iter().chain(&self.given_up).filter(|entry| entry.runs > 0 && entry.excess < start);
         tried.min_by(|a, b| a.excess.total_cmp(&b.excess)).map(|entry| entry.point)
     }
 

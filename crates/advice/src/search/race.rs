@@ -84,8 +84,17 @@ impl Race {
         self.order.first().copied().unwrap_or(Candidate::Start)
     }
 
+    /// No runs are left: it decides by its complete blocks, at the look that it had after them.
     pub(super) fn stop(&mut self) {
         self.short = true;
+        if self.blocks >= FIRST_LOOK {
+            self.rows.values_mut().for_each(|rows| rows.truncate(self.blocks));
+        }
+    }
+
+    /// As if it had not been stopped.
+    pub(super) fn resumed(&self) -> Race {
+        Race { short: false, ..self.clone() }
     }
 
     /// Takes what the run that was due brought. A setting that is removed leaves; a run that failed is repeated.
@@ -292,7 +301,11 @@ impl Race {
         })
     }
 
+    /// The cheapest that seems to keep the bounds; none where that is the start, or nothing is known of it.
     fn best_guess(&self, problem: &Problem) -> Option<usize> {
+        if !self.start_out && !self.rows.contains_key(&Candidate::Start) {
+            return None;
+        }
         let measured = self.still.iter().filter(|candidate| self.rows.contains_key(candidate));
         let keeps = |candidate: &Candidate| {
             problem.bounds.iter().enumerate().all(|(index, b)| self.excess(b, *candidate, index).0 <= 0.0)
@@ -303,13 +316,13 @@ impl Race {
         best.and_then(|candidate| candidate.point())
     }
 
+    /// The setting that exceeds its worst bound by least; none where that is the start.
     fn closest(&self, problem: &Problem) -> Option<usize> {
         let over = |candidate: Candidate| -> f64 {
             let each = problem.bounds.iter().enumerate().map(|(index, bound)| self.excess(bound, candidate, index).0);
             each.fold(f64::NEG_INFINITY, f64::max)
         };
-        let measured = self.rows.keys().filter_map(|candidate| candidate.point());
-        measured.min_by(|a, b| over(Candidate::Point(*a)).total_cmp(&over(Candidate::Point(*b))))
+        self.rows.keys().min_by(|a, b| over(**a).total_cmp(&over(**b))).and_then(|candidate| candidate.point())
     }
 
     /// The provisional answer: the cheapest sure setting, its goal and bounds with 90 % intervals.

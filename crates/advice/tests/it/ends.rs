@@ -60,13 +60,18 @@ fn what_could_not_be_shown_to_keep_a_bound_is_no_proof_that_the_start_is_best() 
 #[test]
 fn where_nothing_keeps_the_bound_that_is_said() {
     for mut table in [server(8, 0.5), few(&server(8, 0.5), 8)] {
-        let lowest = table.tail.iter().copied().fold(f64::INFINITY, f64::min).min(table.start.1);
+        let lowest = table.tail.iter().copied().fold(f64::INFINITY, f64::min);
+        table.start.1 = lowest + 2.0;
         table.limit = lowest - 1.0;
         let SearchConclusion::NoneKeepsTheBound { closest } = ended(&table, 8) else {
             panic!("{:?}", ended(&table, 8))
         };
         let over = table.tail[closest.unwrap()] - table.limit;
         assert!(over < 1.6, "the closest found exceeds by {over}, the closest there is by 1");
+        // The start may be nearer than every setting.
+        table.start.1 = lowest - 0.3;
+        let end = ended(&table, 8);
+        assert!(matches!(end, SearchConclusion::NoneKeepsTheBound { closest: None }), "{end:?}");
     }
 }
 

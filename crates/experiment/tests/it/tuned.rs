@@ -275,6 +275,32 @@ fn time_ends_it_with_a_confirmed_answer_or_says_that_it_has_none() {
 }
 
 #[test]
+fn a_race_that_time_ends_decides_by_what_it_has_and_says_what_it_would_have_needed() {
+    let mut confirmed = 0;
+    for seconds in 1..90 {
+        let mut started = search(130.0, &CLOCKS[3..5], 5);
+        started.budget_ns = Some(seconds * SECOND);
+        let (finding, journal) = ran(&started, 0.005);
+        let found = finding.search.unwrap();
+        let of_baseline = |event: &Event| matches!(event, Event::TrialStarted(trial) if trial.setting == 0);
+        let ran_baseline = journal.iter().any(of_baseline);
+        match found.end {
+            SearchEnd::Confirmed => {
+                confirmed += 1;
+                assert!(laws(&started, found.setting.unwrap()).1 <= 130.0);
+            }
+            SearchEnd::Undecided => {
+                assert!(found.setting.is_none() || ran_baseline, "a guess needs the baseline: {found:?}")
+            }
+            other => panic!("{other:?} after {seconds} s"),
+        }
+        assert_eq!(found.trials_needed.is_some(), finding.reason == CloseReason::Budget, "{found:?}");
+        assert!(found.trials_needed.is_none_or(|trials| (1..=132).contains(&trials)), "{found:?}");
+    }
+    assert!(confirmed > 20, "{confirmed}");
+}
+
+#[test]
 fn what_is_refused_leaves_at_once_and_what_fails_never_enters() {
     let started = search(130.0, &CLOCKS, 6);
     let laws_of = started.clone();

@@ -229,11 +229,11 @@ fn said(of: &FleetAnswer, metric: &MetricAnswer, label: &str, group: &GroupAnswe
         let plain = |value: f64| change(metric, value).trim_start_matches('+').to_owned();
         let differ = if spread.disagree { "nodes disagree" } else { "nodes are not shown to disagree" };
         parts.push(format!(
-            "spread between nodes {} ({} .. {}), {differ} (p {:.3})",
+            "spread between nodes {} ({} .. {}), {differ} (p {})",
             plain(spread.sd),
             plain(spread.low),
             plain(spread.high),
-            spread.p
+            chance(spread.p)
         ));
     }
     if let Some((low, high)) = group.next_node {

@@ -1,5 +1,6 @@
 //! A fleet's answer in sentences.
 use powerband_record::{InOrder, Verdict, format_number, unit_of};
+use powerband_stats::fleet::waves::FIRST_LOOK;
 use powerband_stats::{Rules, Scale};
 
 use super::gather::Gathered;
@@ -40,7 +41,8 @@ pub(super) fn finding(answer: &FleetAnswer) -> String {
     for metric in &answer.metrics {
         for setting in &metric.settings {
             let place = if several { format!("{}: ", metric.metric) } else { String::new() };
-            let said = clause(answer, metric, &setting.setting, &setting.fleet);
+            let name = if several { String::new() } else { format!("{} ", metric.metric) };
+            let said = clause(answer, metric, &name, &setting.setting, &setting.fleet);
             let differs = matches!(setting.fleet.verdict, Verdict::Better | Verdict::Worse);
             clauses.push((!differs, format!("{place}{said}")));
         }
@@ -57,11 +59,11 @@ pub(super) fn finding(answer: &FleetAnswer) -> String {
     said.join("; ")
 }
 
-fn clause(answer: &FleetAnswer, metric: &MetricAnswer, setting: &str, group: &GroupAnswer) -> String {
+fn clause(answer: &FleetAnswer, metric: &MetricAnswer, name: &str, setting: &str, group: &GroupAnswer) -> String {
     let mixture = if answer.kinds.is_some() { ", depending on the mixture of kinds" } else { "" };
     let size = match (group.change, group.low, group.high) {
         (Some(mean), Some(low), Some(high)) => {
-            format!(" ({} {}, {}{mixture})", metric.metric, change(metric, mean), between(metric, low, high))
+            format!(" ({name}{}, {}{mixture})", change(metric, mean), between(metric, low, high))
         }
         _ => String::new(),
     };
@@ -128,6 +130,10 @@ pub(super) fn notes(gathered: &Gathered, metrics: &[MetricAnswer], kinds: Option
     let named = |state: NodeState| -> Vec<String> {
         gathered.nodes.iter().filter(|node| node.state == state).map(super::gather::Node::called).collect()
     };
+    let measured = named(NodeState::Finished).len() + named(NodeState::Partial).len();
+    if gathered.over && measured < FIRST_LOOK as usize {
+        notes.push(format!("nothing is decided: a verdict takes at least {FIRST_LOOK} nodes, and {measured} of this fleet can be counted"));
+    }
     let lost = named(NodeState::Lost);
     if !lost.is_empty() {
         notes.push(format!("lost, with no block that counts: {}", listed(&lost)));

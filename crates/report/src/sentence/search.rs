@@ -4,7 +4,7 @@ use powerband_record::{
     SearchStanding, format_number, unit_of,
 };
 
-use crate::words::{and, finite, percent, with_boundary};
+use crate::words::{and, counted, finite, percent, with_boundary};
 use crate::{ExperimentEnd, Model, SearchReport};
 
 /// Most of the certainties that are told as they are; above it is "more than".
@@ -43,8 +43,7 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
             format!("no setting was found that has {goal} than the baseline and keeps {limits}")
         }
         SearchEnd::NoneKeeps => {
-            let closest = finding.setting.map(|setting| format!("; {} comes closest", model.label(setting)));
-            format!("no setting was found that keeps {limits}{}", closest.unwrap_or_default())
+            format!("no setting was found that keeps {limits}; {} comes closest", closest(model, finding))
         }
         SearchEnd::Undecided | SearchEnd::Unfinished => {
             let why = finding.why.as_deref().unwrap_or("nothing could be shown");
@@ -52,6 +51,11 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
             format!("undecided, keep the baseline: {why}{}", guess.unwrap_or_default())
         }
     }
+}
+
+/// What comes closest to the limits, where nothing keeps them.
+pub(crate) fn closest(model: &Model, finding: &SearchFinding) -> String {
+    finding.setting.map_or_else(|| "the baseline".to_owned(), |setting| model.label(setting))
 }
 
 /// What the goal is, as less or more of it.
@@ -151,7 +155,16 @@ pub(crate) fn line(label: Option<String>, plan: &SearchPlan, standing: &SearchSt
         (None, _) => "nothing better than the baseline yet".to_owned(),
     };
     let doubt = doubt(standing.expected_loss, standing.better_chance).map(|doubt| format!(", {doubt}"));
-    format!("{best}{}, {} of {} settings tried", doubt.unwrap_or_default(), standing.tried, plan.points.len())
+    format!("{best}{}, {}", doubt.unwrap_or_default(), settings_tried(plan, standing.tried))
+}
+
+/// Of those that it chooses from; the baseline, which always is tried, may be none of them.
+pub(crate) fn settings_tried(plan: &SearchPlan, tried: u32) -> String {
+    let all = plan.points.len();
+    match plan.found_at {
+        Some(_) => format!("{tried} of {all} settings tried"),
+        None => format!("{} of {all} settings tried besides the baseline", tried.saturating_sub(1)),
+    }
 }
 
 fn doubt(loss: Option<f64>, chance: Option<f64>) -> Option<String> {
@@ -179,7 +192,9 @@ pub fn missed(model: &Model) -> Option<String> {
 /// What a search lacks that ended by its budget, or is no longer sure enough after its last trials.
 fn open(finding: &SearchFinding) -> Option<String> {
     match (finding.trials_needed, finite(finding.better_chance)) {
-        (Some(trials), _) => Some(format!("the budget ended the search; about {trials} more trials would complete it")),
+        (Some(trials), _) => {
+            Some(format!("the budget ended the search; about {} would complete it", counted(trials, "more trial")))
+        }
         (None, Some(chance)) if chance >= CHANCE => Some("not certified, as that chance is not below 5 %".to_owned()),
         _ => None,
     }

@@ -4,6 +4,7 @@ use powerband_fleet::{Fleet, Folder, Node, Slurm, Via, numbered, order, parse_no
 use powerband_knob::KnobError;
 use powerband_record::{Axis, Setting};
 use powerband_rig::{MAX_WRITTEN_BYTES, read_text};
+use powerband_stats::fleet::waves::FIRST_LOOK;
 
 use super::{conducting, home, launcher};
 use crate::cli::{FleetRun, Shared};
@@ -50,6 +51,12 @@ pub(super) fn run(shared: &Shared, args: &FleetRun) -> Answer {
         command_line: typed::words().collect(),
     };
     check(&fleet, &plan)?;
+    if fleet.size() < FIRST_LOOK {
+        let size = fleet.size();
+        output::note(format!(
+            "a verdict over a fleet takes at least {FIRST_LOOK} nodes; with {size} nothing can be decided"
+        ));
+    }
     // Whether there is a Slurm is known before anything is made.
     launcher(&fleet).look(&fleet)?;
     let folder = Folder::make(&home()?, args.folder.as_deref(), &fleet)?;

@@ -6,8 +6,8 @@ use powerband_record::{
 
 use super::super::names::baseline_values;
 use super::words::noun;
-use crate::sentence::{holds, limits};
-use crate::words::{counted, finite};
+use crate::sentence::{closest, holds, limits, settings_tried};
+use crate::words::{capital, counted, finite};
 use crate::{ExperimentEnd, Model, SearchReport};
 
 /// Knobs whose part of the change is told.
@@ -88,8 +88,8 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Vec<Strin
             vec![format!("No setting with {less} {goal}{kept} than the baseline{baseline} was found.")]
         }
         SearchEnd::NoneKeeps => {
-            let closest = finding.setting.map(|setting| format!(" {} comes closest.", model.label(setting)));
-            vec![format!("No setting was found that keeps {keeps}.{}", closest.unwrap_or_default())]
+            let closest = capital(&closest(model, finding));
+            vec![format!("No setting was found that keeps {keeps}. {closest} comes closest.")]
         }
         SearchEnd::Undecided | SearchEnd::Unfinished => {
             let why = finding.why.as_deref().unwrap_or("nothing could be shown");
@@ -148,11 +148,12 @@ fn tried(model: &Model, plan: &SearchPlan) -> Option<String> {
         SearchReport::Stands(standing) => (standing.tried, standing.better_chance, None),
         SearchReport::Found(finding) => (finding.tried, finding.better_chance, finding.trials_needed),
     };
-    let needed =
-        needed.map(|trials| format!(" The budget ended the search; about {trials} more trials would complete it."));
+    let needed = needed.map(|trials| {
+        format!(" The budget ended the search; about {} would complete it.", counted(trials, "more trial"))
+    });
     let chance = finite(chance).map(|it| format!(" Chance that another setting is 5 % better: {:.0} %.", it * 100.0));
     let time = if model.elapsed_ns == 0 { String::new() } else { format!(", {}", format_duration(model.elapsed_ns)) };
     let trials = counted(model.trials, "trial");
     let (chance, needed) = (chance.unwrap_or_default(), needed.unwrap_or_default());
-    Some(format!("{tried} of {} settings tried, {trials}{time}.{chance}{needed}", plan.points.len()))
+    Some(format!("{}, {trials}{time}.{chance}{needed}", settings_tried(plan, tried)))
 }
