@@ -39,16 +39,21 @@ fn share_unit(labels: &mut [String]) {
 
 /// One knob to several values: the knob stays with the first only.
 fn share_knob(labels: &mut [String]) {
-    let knob = |label: &String| match label.split_once('=') {
-        Some((knob, value)) if !value.contains('=') && !knob.contains(' ') => Some(knob.to_owned()),
-        _ => None,
-    };
-    let Some(first) = labels.first().and_then(knob) else { return };
-    if labels.iter().all(|label| knob(label).as_ref() == Some(&first)) {
+    if let Some(knob) = one_knob(labels.iter().map(String::as_str)) {
         for label in &mut labels[1..] {
-            label.drain(..=first.len());
+            label.drain(..=knob.len());
         }
     }
+}
+
+/// The knob that all these labels set, and nothing else.
+pub(crate) fn one_knob<'l>(labels: impl IntoIterator<Item = &'l str>) -> Option<String> {
+    let knob = |label: &'l str| {
+        label.split_once('=').filter(|(knob, value)| !value.contains('=') && !knob.contains(' ')).map(|(knob, _)| knob)
+    };
+    let mut knobs = labels.into_iter().map(knob);
+    let first = knobs.next()??;
+    knobs.all(|knob| knob == Some(first)).then(|| first.to_owned())
 }
 
 #[cfg(test)]

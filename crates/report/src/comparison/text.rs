@@ -1,7 +1,8 @@
 //! A comparison in words: the finding, a table a metric, and what must be known.
-use powerband_record::{Better, InOrder, Verdict, format_number, unit_of};
+use powerband_record::{BASELINE, Better, InOrder, Verdict, format_number, unit_of};
 
 use super::{Comparison, ComparisonRow, How};
+use crate::labels::one_knob;
 use crate::layout::{aligned, clean, cut, fit, fold};
 use crate::words::{counted, percent, word};
 
@@ -121,10 +122,14 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
     if rows.len() > ROWS {
         rows.order_by_key(|row| !matches!(row.verdict, Verdict::Better | Verdict::Worse));
     }
-    let one: Vec<Vec<String>> = rows.iter().take(ROWS).map(|row| brief_cells(row)).collect();
     let mut lines = Vec::new();
-    if !one.is_empty() {
-        let head = ["metric", "setting", "against", "change", "interval", "verdict", "by"].map(str::to_owned).to_vec();
+    if !rows.is_empty() {
+        // One knob's name is said once: what tells rows apart must not be cut off.
+        let labels = of.rows.iter().flat_map(|row| [&row.setting, &row.against]).map(|label| setting_of(label));
+        let knob = one_knob(labels.filter(|label| *label != BASELINE));
+        let named = knob.as_deref().unwrap_or("setting");
+        let head = ["metric", named, "against", "change", "interval", "verdict", "by"].map(str::to_owned).to_vec();
+        let one = rows.iter().take(ROWS).map(|row| brief_cells(row, knob.as_deref()));
         let references = references(&of.rows);
         let shown = |column: usize| (column != 0 || several) && (column != 2 || references.is_none());
         let keep = |row: Vec<String>| row.into_iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, cell)| cell);
@@ -184,11 +189,21 @@ fn as_typed(label: &str) -> String {
     split.map_or_else(|| label.to_owned(), |(setting, id)| format!("{id}:{setting}"))
 }
 
-fn brief_cells(row: &ComparisonRow) -> Vec<String> {
+/// The setting of `a of experiment 4`.
+fn setting_of(label: &str) -> &str {
+    label.rsplit_once(" of experiment ").map_or(label, |(setting, _)| setting)
+}
+
+/// Cells of a row; `knob` is the head of its column and not said again.
+fn brief_cells(row: &ComparisonRow, knob: Option<&str>) -> Vec<String> {
     let unit = if row.absolute { unit_of(&row.metric) } else { "%" };
     let change = row.change.map_or_else(|| "-".to_owned(), |change| format!("{} {unit}", shown(row, change)));
     let between = interval(row).map_or_else(|| "-".to_owned(), |it| it.replace(" .. ", ".."));
-    let (setting, against) = (as_typed(&row.setting), as_typed(&row.against));
+    let short = |label: &str| {
+        let typed = as_typed(label);
+        knob.map_or_else(|| typed.clone(), |knob| typed.replacen(&format!("{knob}="), "", 1))
+    };
+    let (setting, against) = (short(&row.setting), short(&row.against));
     vec![row.metric.clone(), setting, against, change, between, word(row.verdict).into(), how(row)]
 }
 

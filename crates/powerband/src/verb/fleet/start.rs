@@ -51,15 +51,15 @@ pub(super) fn run(shared: &Shared, args: &FleetRun) -> Answer {
         command_line: typed::words().collect(),
     };
     check(&fleet, &plan)?;
-    if fleet.size() < FIRST_LOOK {
-        let size = fleet.size();
-        output::note(format!(
-            "a verdict over a fleet takes at least {FIRST_LOOK} nodes; with {size} nothing can be decided"
-        ));
-    }
     // Whether there is a Slurm is known before anything is made.
     launcher(&fleet).look(&fleet)?;
     let folder = Folder::make(&home()?, args.folder.as_deref(), &fleet)?;
+    if fleet.size() < FIRST_LOOK {
+        let size = fleet.size();
+        output::note(format!(
+            "a verdict over a fleet takes at least {FIRST_LOOK} nodes; with {size} nothing is decided"
+        ));
+    }
     if args.no_wait {
         return submit(shared, &fleet, &folder);
     }
