@@ -42,7 +42,7 @@ impl FileOptions {
     /// # Errors
     /// [`LineError`], the first line whose value cannot be meant.
     pub fn parse(text: &str) -> Result<FileOptions, LineError> {
-        let mut told = FileOptions::default();
+        let mut read = FileOptions::default();
         for (place, line) in text.lines().enumerate() {
             let Some((key, value)) = assignment(line) else { continue };
             let wrong = |takes| LineError { line: place + 1, key: key.into(), value: value.into(), takes };
@@ -51,19 +51,19 @@ impl FileOptions {
                 _ => value.parse().ok().filter(|number| *number <= most).map(Some).ok_or_else(|| wrong(takes)),
             };
             match key {
-                "MIN_SPEED" => told.min_khz = number(u32::MAX, "a frequency in kHz")?,
-                "MAX_SPEED" => told.max_khz = number(u32::MAX, "a frequency in kHz")?,
-                "UP_THRESHOLD" => told.up_busy_percent = number(100, "a percentage, 0 to 100")?,
-                "DOWN_THRESHOLD" => told.down_busy_percent = number(100, "a percentage, 0 to 100")?,
-                "IGNORE_NICE" => told.ignore_nice = number(1, "0 or 1")?.map(|one| one == 1),
+                "MIN_SPEED" => read.min_khz = number(u32::MAX, "a frequency in kHz")?,
+                "MAX_SPEED" => read.max_khz = number(u32::MAX, "a frequency in kHz")?,
+                "UP_THRESHOLD" => read.up_busy_percent = number(100, "a percentage, 0 to 100")?,
+                "DOWN_THRESHOLD" => read.down_busy_percent = number(100, "a percentage, 0 to 100")?,
+                "IGNORE_NICE" => read.ignore_nice = number(1, "0 or 1")?.map(|one| one == 1),
                 "GOVERNOR" => {
-                    told.other_governor = Some(value).filter(|it| !matches!(*it, "" | "userspace")).map(Into::into)
+                    read.other_governor = Some(value).filter(|it| !matches!(*it, "" | "userspace")).map(Into::into)
                 }
-                "OPTS" if !value.is_empty() => told.unused.push(format!("OPTS={value}")),
+                "OPTS" if !value.is_empty() => read.unused.push(format!("OPTS={value}")),
                 _ => {}
             }
         }
-        Ok(told)
+        Ok(read)
     }
 
     /// These options with what the file says: its thresholds are of busy time, the daemon's of idle time.

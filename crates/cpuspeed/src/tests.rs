@@ -189,12 +189,12 @@ fn steps_are_found_in_the_drivers_list_as_by_asking() {
 fn a_configuration_says_busy_where_the_daemon_says_idle() {
     let text = "# MAX_SPEED=1\nDRIVER=\nMAX_SPEED=2267000 # top\nMIN_SPEED=\"1600000\"\nUP_THRESHOLD=80\n\
                 DOWN_THRESHOLD=\nIGNORE_NICE=1\nGOVERNOR=ondemand\nOPTS=\"$OPTS -i 10\"\n";
-    let told = FileOptions::parse(text).unwrap();
-    let options = told.over(DaemonOptions { min_khz: Some(5), ..DaemonOptions::default() });
+    let in_file = FileOptions::parse(text).unwrap();
+    let options = in_file.over(DaemonOptions { min_khz: Some(5), ..DaemonOptions::default() });
     assert_eq!((options.min_khz, options.max_khz), (Some(1_600_000), Some(2_267_000)));
     assert_eq!((options.fast_up_percent, options.threshold_percent, options.ignore_nice), (20, 25, true));
-    assert_eq!(told.other_governor.as_deref(), Some("ondemand"));
-    assert_eq!(told.unused, ["OPTS=$OPTS -i 10"]);
+    assert_eq!(in_file.other_governor.as_deref(), Some("ondemand"));
+    assert_eq!(in_file.unused, ["OPTS=$OPTS -i 10"]);
     let userspace = FileOptions::parse("GOVERNOR='userspace'\n").unwrap();
     assert_eq!(userspace, FileOptions::default());
     let wrong = FileOptions::parse("A=1\nUP_THRESHOLD=120\n").unwrap_err().to_string();

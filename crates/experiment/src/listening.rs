@@ -1,4 +1,4 @@
-//! Who listens on a machine, as its kernel tells: for a peer that does not say itself when it is ready.
+//! Who listens on a machine, as its kernel reports it: for a peer that does not say itself when it is ready.
 use std::collections::BTreeSet;
 
 use powerband_machine::Look;

@@ -242,12 +242,12 @@ impl Sessions {
     /// Closes the meters and tells what the machines read around the load, and after it.
     pub(crate) fn close(self, world: &mut dyn World, around: &Around, after: &Around) -> Metered {
         let mut metered = Metered::default();
-        let mut told: BTreeMap<(Side, String), Result<f64, String>> = BTreeMap::new();
+        let mut results: BTreeMap<(Side, String), Result<f64, String>> = BTreeMap::new();
         for (side, figures) in self.figures {
             let Some(machine) = world.machine(side) else { continue };
             // They are the last of what is read on a side.
             let moments = around.get(&side).and_then(|read| read.last()).map_or(&[][..], Vec::as_slice);
-            told.extend(figures.close(machine, moments).into_iter().map(|(name, value)| ((side, name), value)));
+            results.extend(figures.close(machine, moments).into_iter().map(|(name, value)| ((side, name), value)));
         }
         for (side, courses) in self.courses {
             let Some(machine) = world.machine(side) else { continue };
@@ -270,24 +270,24 @@ impl Sessions {
                 }
                 let notes: String = reading.notes.iter().map(|note| format!("; {note}")).collect();
                 let refusal = || format!("{}{notes}", reading.refusal().unwrap_or_default());
-                told.insert((side, reading.metric.to_owned()), reading.value().ok_or_else(refusal));
+                results.insert((side, reading.metric.to_owned()), reading.value().ok_or_else(refusal));
             }
         }
         if let Some(sum) = self.sum {
             for metric in METRICS {
-                let of_metric = told.iter().filter(|((_, name), _)| name == metric);
-                let of = |((side, _), told): (&(Side, String), &Result<f64, String>)| {
-                    told.clone().map_err(|why| format!("the {side} machine: {why}"))
+                let of_metric = results.iter().filter(|((_, name), _)| name == metric);
+                let of = |((side, _), results): (&(Side, String), &Result<f64, String>)| {
+                    results.clone().map_err(|why| format!("the {side} machine: {why}"))
                 };
                 let values: Vec<Result<f64, String>> = of_metric.map(of).collect();
                 // What was not metered this time is not a part of any sum.
                 if values.len() == metered_machines {
-                    told.insert((sum, metric.to_owned()), values.into_iter().sum());
+                    results.insert((sum, metric.to_owned()), values.into_iter().sum());
                 }
             }
         }
-        for ((side, metric), told) in told {
-            match told {
+        for ((side, metric), results) in results {
+            match results {
                 Ok(value) => drop(metered.values.insert(named(side, &metric), value)),
                 Err(why) => drop(metered.refused.insert(named(side, &metric), why)),
             }
@@ -304,7 +304,7 @@ impl Figures {
     }
 
     fn close(self, machine: &mut dyn Look, moments: &[Sample]) -> Vec<(String, Result<f64, String>)> {
-        let mut told: Vec<_> = self.refused.into_iter().map(|(name, why)| (name, Err(why))).collect();
+        let mut results: Vec<_> = self.refused.into_iter().map(|(name, why)| (name, Err(why))).collect();
         let mut at = 0;
         for figure in self.open {
             let own = at..at + figure.handles().len();
@@ -317,10 +317,10 @@ impl Figures {
                 [first, .., last] => figure.tell(&part(first), &part(last)),
                 _ => Err("it was not read".to_owned()),
             };
-            told.push((figure.name().to_owned(), value));
+            results.push((figure.name().to_owned(), value));
             figure.close(machine);
         }
-        told
+        results
     }
 }
 

@@ -410,6 +410,8 @@ fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, Pla
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         let place = line.map_or_else(|| name.to_owned(), |line| format!("{name} line {line}"));
         let why = error.message().replace('\n', "; ").replace("unknown field", "unknown key");
+        let whole = ["expected u32", "expected u64"].into_iter().find(|kind| why.contains(kind));
+        let why = whole.map_or_else(|| why.clone(), |kind| why.replace(kind, "expected a whole number from 0"));
         PlanError::Toml { place, why }
     })
 }
@@ -430,7 +432,11 @@ mod tests {
             ("[load]\nkind = \"idle\"\nfor = \"-3s\"", "cannot be negative"),
             ("[load]\nkind = \"dance\"", "dance"),
             ("title = \"x\"", "load"),
-            ("blocks = -3\n[load]\nkind = \"idle\"", "p line 1"),
+            (
+                "blocks = -3\n[load]\nkind = \"idle\"",
+                "p line 1: invalid value: integer `-3`, expected a whole number from 0",
+            ),
+            ("load = \"counter\"", "expected a table, e.g. [load] with kind"),
             ("= 3", "p line 1"),
         ] {
             let error = Plan::parse("p", text).unwrap_err().to_string();

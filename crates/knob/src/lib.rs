@@ -52,7 +52,7 @@ pub use plan::{
 };
 pub use policy::{Policies, Policy, policies};
 pub use probe::{Probed, ProbedParameter, probe};
-pub use resolve::{resolve, resolve_among, resolve_here};
+pub use resolve::{resolve, resolve_among, resolve_here, shown};
 pub use restore::{Failed, Foreign, Restored, restore};
 pub use trend::{Trend, place_of_word, trend};
 pub use value::Value;

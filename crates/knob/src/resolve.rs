@@ -97,6 +97,12 @@ fn unknown(name: &str) -> KnobError {
 /// Folders of /proc/sys, by which a sysctl is known that was typed without its family.
 const SYSCTLS: [&str; 8] = ["abi", "debug", "dev", "fs", "kernel", "net", "user", "vm"];
 
+/// A value of a knob as people read it, as the ledger or a list of kept settings has it: kHz as MHz.
+#[must_use]
+pub fn shown(knob: &str, value: &str) -> String {
+    resolve(knob).map_or_else(|_| value.trim().to_owned(), |named| named.knob.shown(value))
+}
+
 /// The catalogue's name most like `name`, if any is like it at all.
 fn nearest(name: &str) -> Option<String> {
     let wanted = plain(name);
@@ -107,7 +113,9 @@ fn nearest(name: &str) -> Option<String> {
         let about = knob.about();
         [about.name, about.short].into_iter().chain(about.aliases.iter().copied())
     });
-    nearest_of(&wanted, spellings)
+    let nearest = nearest_of(&wanted, spellings)?;
+    // The name of a family alone is none.
+    Some(if FAMILIES.contains(&nearest.as_str()) { format!("{nearest}NAME") } else { nearest })
 }
 
 /// Of these spellings the one most like `wanted`, if any is like it at all.
@@ -184,6 +192,8 @@ mod tests {
             ("govenor", Some("governor")),
             ("cpufreq.govornor", Some("cpufreq.governor")),
             ("up_treshold", Some("up_threshold")),
+            ("module.", Some("module.NAME")),
+            ("modul", Some("module.NAME")),
             ("zzzz", None),
             ("", None),
         ] {

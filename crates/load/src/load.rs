@@ -16,7 +16,7 @@ use crate::{
 
 /// What makes the machine work, as a plan spells it: `kind = "counter"`, ….
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case", expecting = "a table, e.g. [load] with kind = \"counter\"")]
 #[non_exhaustive]
 pub enum Load {
     /// Counts in a loop for a fixed time.

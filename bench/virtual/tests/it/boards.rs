@@ -41,7 +41,7 @@ impl Bench<'_> {
         serde_json::from_str(&ran.text()).unwrap_or_else(|error| panic!("{error}: {}", ran.text()))
     }
 
-    /// How every cpufreq knob of the guest stands, read by its own shell.
+    /// What every cpufreq knob of the guest reads, by its own shell.
     #[track_caller]
     fn knobs(&mut self) -> String {
         self.sh(KNOBS)

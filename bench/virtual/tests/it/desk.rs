@@ -127,7 +127,7 @@ impl Desk {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    /// How every cpufreq knob of the guest stands, read by its own shell.
+    /// What every cpufreq knob of the guest reads, by its own shell.
     #[track_caller]
     pub(crate) fn knobs(&mut self) -> String {
         self.sh(KNOBS)

@@ -68,6 +68,7 @@ impl Search {
         let left = self.left();
         if self.log.tried().is_empty() {
             if left == 0 {
+                self.cut_short = true;
                 return Step::Ask(Ask::End(SearchConclusion::Undecided { why: self.shortage(), best_guess: None }));
             }
             if self.log.runs_of(Candidate::Start) < START_RUNS {

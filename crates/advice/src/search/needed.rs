@@ -18,7 +18,7 @@ impl Search {
     /// would make; the most that a search without a budget makes holds here too.
     #[must_use]
     pub fn runs_needed(&self) -> Option<u32> {
-        if !self.cut_short || self.log.runs() == 0 || self.raced.is_none() && self.log.tried().is_empty() {
+        if !self.cut_short || self.log.runs() == 0 {
             return None;
         }
         let times = if self.problem.space.points.len() > LARGE { 1 } else { TIMES };

@@ -1,6 +1,6 @@
 //! Races of few settings: whether a gain is found, what is said of its size, and how soon nothing is given up.
 use powerband_advice::replay::ReplayTable;
-use powerband_advice::{Factor, FactorKind, SearchConclusion, Space};
+use powerband_advice::{Ask, Factor, FactorKind, Observation, Search, SearchConclusion, Space};
 use powerband_stats::{Draws, Purpose};
 
 use crate::{most, seeds};
@@ -57,6 +57,45 @@ fn sweep_settings_alike_are_seldom_called_better() {
             }
             println!("{settings} settings alike, noise {sd}: {wrong} of {all} called better");
             assert!(wrong <= most(all, 0.05), "{settings} settings, noise {sd}: {wrong} of {all}");
+        }
+    }
+}
+
+/// The end of a race that has no runs left after `runs`.
+fn stopped(table: &ReplayTable, seed: u64, runs: u64) -> SearchConclusion {
+    let mut search = Search::new(table.problem(seed)).unwrap();
+    let mut random = Draws::new(seed, Purpose::Trial, 32, 0);
+    for _ in 0..runs {
+        let Ask::Run(candidate) = search.ask() else { break };
+        let (goal, tail) = table.run(candidate, &mut random, 1.0);
+        search.tell(candidate, Observation::Valid { goal, bounds: vec![tail] }, 1.0, 0.0);
+    }
+    search.set_runs_left(0);
+    let Ask::End(end) = search.ask() else { panic!("it goes on without runs: {:?}", search.ask()) };
+    end
+}
+
+#[test]
+fn sweep_a_race_that_is_stopped_calls_no_more_settings_better() {
+    for settings in [1, 2, 5, 12] {
+        for sd in [0.003, 0.01, 0.05] {
+            let (mut wrong, mut found, mut all) = (0, 0, 0);
+            for seed in seeds(120, 1000) {
+                let block = settings as u64 + 1;
+                let runs = 3 * block + Draws::new(seed, Purpose::Order, 33, 0).below(9 * block);
+                let confirmed = |gain| {
+                    let end = stopped(&table(settings, gain, sd, seed), seed, runs);
+                    usize::from(matches!(end, SearchConclusion::Confirmed(_)))
+                };
+                all += 1;
+                wrong += confirmed(0.0);
+                found += confirmed(3.0 * sd);
+            }
+            println!(
+                "{settings} settings, noise {sd}, stopped: {wrong} of {all} alike called better, {found} gains found"
+            );
+            assert!(wrong <= most(all, 0.05), "{settings} settings, noise {sd}: {wrong} of {all}");
+            assert!(2 * found > all, "{settings} settings, noise {sd}: {found} of {all}");
         }
     }
 }

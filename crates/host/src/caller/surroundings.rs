@@ -45,14 +45,14 @@ fn changes(
 mod tests {
     use super::*;
 
-    fn ada() -> User {
-        let (name, home, shell) = ("ada".into(), "/home/ada".into(), "/bin/zsh".into());
+    fn user() -> User {
+        let (name, home, shell) = ("user".into(), "/home/user".into(), "/bin/zsh".into());
         User { uid: 1000, gid: 1000, groups: vec![1000], name, home, shell }
     }
 
     fn after(now: &[(&str, &str)], runtime: bool) -> Vec<(String, String)> {
         let mut left: Vec<(String, OsString)> = now.iter().map(|&(name, value)| (name.into(), value.into())).collect();
-        for (name, value) in changes(&ada(), &left.clone(), &|folder| runtime && folder == "/run/user/1000") {
+        for (name, value) in changes(&user(), &left.clone(), &|folder| runtime && folder == "/run/user/1000") {
             left.retain(|(known, _)| *known != name);
             left.extend(value.map(|value| (name, value)));
         }
@@ -72,7 +72,7 @@ mod tests {
             ("LANG", "de_DE.UTF-8"),
             ("SUDO_UID", "1000"),
             ("SUDO_GID", "1000"),
-            ("SUDO_USER", "ada"),
+            ("SUDO_USER", "user"),
             ("SUDO_COMMAND", "/usr/bin/powerband"),
             ("SUDO_ASKPASS", "/usr/bin/ask"),
             ("XDG_CONFIG_HOME", "/root/.config"),
@@ -80,13 +80,13 @@ mod tests {
             ("XDG_RUNTIME_DIR", "/run/user/0"),
         ];
         let wanted = [
-            ("HOME", "/home/ada"),
+            ("HOME", "/home/user"),
             ("LANG", "de_DE.UTF-8"),
-            ("LOGNAME", "ada"),
+            ("LOGNAME", "user"),
             ("PATH", "/usr/sbin:/usr/bin"),
             ("SHELL", "/bin/zsh"),
             ("SUDO_ASKPASS", "/usr/bin/ask"),
-            ("USER", "ada"),
+            ("USER", "user"),
             ("XDG_DATA_DIRS", "/usr/share"),
             ("XDG_RUNTIME_DIR", "/run/user/1000"),
         ];
@@ -97,9 +97,10 @@ mod tests {
 
     #[test]
     fn what_the_caller_kept_through_sudo_stays() {
-        let now = [("HOME", "/home/ada"), ("XDG_CONFIG_HOME", "/home/ada/.config"), ("XDG_CACHE_HOME", "/root/.cache")];
+        let now =
+            [("HOME", "/home/user"), ("XDG_CONFIG_HOME", "/home/user/.config"), ("XDG_CACHE_HOME", "/root/.cache")];
         let left = after(&now, false);
-        assert!(left.contains(&("XDG_CONFIG_HOME".into(), "/home/ada/.config".into())), "{left:?}");
+        assert!(left.contains(&("XDG_CONFIG_HOME".into(), "/home/user/.config".into())), "{left:?}");
         assert!(!left.iter().any(|(name, _)| name == "XDG_CACHE_HOME"), "{left:?}");
     }
 }

@@ -86,6 +86,9 @@ impl Knob for FrequencyFile {
     }
 
     fn shown(&self, reads: &str) -> String {
-        frequency::shown(reads)
+        match self.reset {
+            Some(reset) if reads.trim() == reset.text => "no limit".into(),
+            _ => frequency::shown(reads),
+        }
     }
 }

@@ -164,7 +164,7 @@ const EXAMPLES: [(&str, &[Example]); 34] = [
             ("Follow the service's configuration", "powerband pace cpuspeed --config /etc/sysconfig/cpuspeed"),
             (
                 "Watch it decide on a simulated server",
-                "powerband --machine sim:x3650 pace cpuspeed --for 60s --load primes -v",
+                "powerband --machine sim:x3650 pace cpuspeed --for 60s --load counter -v",
             ),
         ],
     ),

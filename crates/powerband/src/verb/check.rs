@@ -1,4 +1,5 @@
 //! `check`: whether what is kept is in force, and who set it to something else.
+use powerband_knob::shown;
 use powerband_persist::{Checked, KeepError, Manifest, check};
 use powerband_record::{Side, placed};
 use schemars::JsonSchema;
@@ -66,9 +67,11 @@ fn words(compared: &Compared) -> String {
     let mut lines = Vec::new();
     for Row { side, checked } in compared.settings.iter().filter(|row| !row.checked.in_force) {
         let place = placed(&checked.setting.knob, &checked.setting.site);
-        let reads = checked.reads.as_deref().unwrap_or("nothing");
-        let culprit = checked.culprit.as_deref().unwrap_or_default();
-        lines.push(format!("{}{place}: kept {}, reads {reads}; {culprit}", side.prefix(), checked.setting.value));
+        let shown = |value: &str| shown(&checked.setting.knob, value);
+        let (kept, reads) = (shown(&checked.setting.value), checked.reads.as_deref().map(shown));
+        let (reads, culprit) =
+            (reads.unwrap_or_else(|| "nothing".into()), checked.culprit.as_deref().unwrap_or_default());
+        lines.push(format!("{}{place}: kept {kept}, reads {reads}; {culprit}", side.prefix()));
     }
     lines.extend(compared.changed_files.iter().cloned());
     lines.push(format!("{} of {} kept settings are in force", compared.in_force, compared.kept));

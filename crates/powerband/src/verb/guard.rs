@@ -42,6 +42,9 @@ pub(crate) fn run(shared: &Shared, args: &Guard) -> Answer {
     if !names.here() || names.far().is_some() {
         return Err(usage("guard works on the machine it runs on: start it there, without --machine and --far"));
     }
+    if args.settings.is_empty() && shared.cpus.is_some() {
+        return Err(usage("what is kept names its places; leave out --cpus, or name knobs and their values"));
+    }
     let mut rig = rig::open(shared, Purpose::Look)?;
     let machine = rig.machine(Side::Near)?;
     let setting = settings_to_guard(args, machine)?;
@@ -102,7 +105,8 @@ fn once(shared: &Shared, args: &Guard, wanted: &Wanted, machine: &mut dyn Look) 
 }
 
 fn not_as_wanted(check: &Check) -> String {
-    format!("{}@{}: {}, wanted {}", check.knob, check.site, check.shown, check.wanted)
+    let wanted = powerband_knob::shown(&check.knob, &check.wanted);
+    format!("{}@{}: {}, wanted {wanted}", check.knob, check.site, check.shown)
 }
 
 fn places(count: usize) -> String {

@@ -56,7 +56,9 @@ pub(crate) fn run(shared: &Shared, args: &Pace) -> Answer {
     rig::check_lost(world)?;
     rig.in_place()?;
     if !shared.json {
-        output::print(&format!("{looks} looks, {steps} frequencies set; governor and frequencies are restored"));
+        let set = if steps == 1 { "1 frequency".to_owned() } else { format!("{steps} frequencies") };
+        let looks = if looks == 1 { "1 look".to_owned() } else { format!("{looks} looks") };
+        output::print(&format!("{looks}, {set} set; governor and frequencies are restored"));
     }
     Ok(if end == PaceEnd::Time { Exit::Fine } else { Exit::Stopped } as u8)
 }
@@ -96,14 +98,14 @@ fn options(args: &Cpuspeed) -> Result<DaemonOptions, Failure> {
     let mut options = DaemonOptions::default();
     if let Some(file) = &args.config {
         let text = read_text(file, "the configuration", MAX_WRITTEN_BYTES)?;
-        let told = FileOptions::parse(&text).map_err(|error| usage(format!("{}: {error}", file.display())))?;
-        if let Some(governor) = &told.other_governor {
+        let in_file = FileOptions::parse(&text).map_err(|error| usage(format!("{}: {error}", file.display())))?;
+        if let Some(governor) = &in_file.other_governor {
             output::note(format!("{} names the governor {governor}; pace sets userspace", file.display()));
         }
-        for unused in &told.unused {
+        for unused in &in_file.unused {
             output::note(format!("{}: {unused} is not read; give its options to pace", file.display()));
         }
-        options = told.over(options);
+        options = in_file.over(options);
     }
     if let Some([fast_up, threshold]) = args.thresholds.as_deref() {
         (options.fast_up_percent, options.threshold_percent) = (*fast_up, *threshold);

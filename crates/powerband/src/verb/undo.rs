@@ -1,7 +1,7 @@
 //! `undo`: take back what `set` turned, the last step first.
 use std::collections::BTreeMap;
 
-use powerband_knob::{Restored, restore};
+use powerband_knob::{Restored, restore, shown};
 use powerband_machine::{Action, EntryId, Hold, KEPT, OpenEntry, Turn, World};
 use powerband_record::{Side, placed};
 use powerband_rig::leftovers::{self, is_requested};
@@ -192,15 +192,8 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
 
 /// One entry of the list.
 fn line(turn: &Turn) -> String {
-    let shown = |value: &str| shown(&turn.knob, value);
-    let before = before(turn).map_or_else(|| "nothing".into(), shown);
-    format!("    {}: {} (was {before})\n", placed(&turn.knob, &turn.site), shown(&turn.asked))
-}
-
-/// A value for people: kHz of the frequency knobs as MHz.
-fn shown(knob: &str, value: &str) -> String {
-    let khz = knob.starts_with("cpufreq.").then(|| value.trim().parse().ok()).flatten();
-    khz.map_or_else(|| value.trim().to_owned(), powerband_record::format_khz)
+    let before = before(turn).map_or_else(|| "nothing".into(), |before| shown(&turn.knob, before));
+    format!("    {}: {} (was {before})\n", placed(&turn.knob, &turn.site), shown(&turn.knob, &turn.asked))
 }
 
 /// What was there, or else what the undo would write.

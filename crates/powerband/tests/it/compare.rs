@@ -125,6 +125,9 @@ fn experiments_are_compared_through_the_reference_they_share() {
     assert_eq!((through["how"].as_str(), through["verdict"].as_str()), (Some("shared_reference"), Some("better")));
     let all = desk.json(&[&["compare", "1", "2"], &metric[..]].concat());
     assert_eq!(all["rows"].as_array().unwrap().len(), 2, "each setting that both have");
+    // What tells the rows apart is not cut off.
+    let table = desk.run(&["compare", "1", "2"]).ended(0).out;
+    assert!(table.contains(" 2:performance ") && table.contains(" 2:powersave "), "{table}");
     let found = desk.json(&[&["compare", "1:powersave", "1:performance"], &metric[..]].concat());
     assert_eq!((row(&found)["how"].as_str(), row(&found)["verdict"].as_str()), (Some("blocks"), Some("better")));
     let found = desk.json(&[&["compare", "1,2:powersave", "1,2:performance"], &metric[..]].concat());

@@ -89,6 +89,31 @@ fn completions_and_the_manual_know_every_verb() {
 }
 
 #[test]
+fn every_example_on_a_simulated_machine_runs() {
+    let desk = Desk::new();
+    let mut ran = 0;
+    for verb in VERBS {
+        let help = desk.run(&[verb, "--help"]).ended(0).out;
+        let examples = help.split("Examples:").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
+        // What is typed is indented by four; a long line goes on in the next.
+        let mut typed: Vec<String> = Vec::new();
+        for line in examples.lines() {
+            match line.strip_prefix("    ") {
+                Some(line) if line.starts_with("powerband ") => typed.push(line.to_owned()),
+                Some(more) => typed.last_mut().unwrap().extend([" ", more]),
+                None => {}
+            }
+        }
+        let simulated = typed.iter().filter(|typed| typed.contains("--machine sim:"));
+        for words in simulated.map(|typed| typed.split(' ').skip(1).collect::<Vec<&str>>()) {
+            desk.run(&words).ended(0);
+            ran += 1;
+        }
+    }
+    assert!(ran >= 3, "{ran}");
+}
+
+#[test]
 fn help_is_a_verb_as_well() {
     let desk = Desk::new();
     assert_eq!(desk.run(&["help"]).ended(0).out, desk.run(&["--help"]).ended(0).out);

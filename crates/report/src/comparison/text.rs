@@ -203,8 +203,15 @@ fn brief_cells(row: &ComparisonRow, knob: Option<&str>) -> Vec<String> {
         let typed = as_typed(label);
         knob.map_or_else(|| typed.clone(), |knob| typed.replacen(&format!("{knob}="), "", 1))
     };
-    let (setting, against) = (short(&row.setting), short(&row.against));
-    vec![row.metric.clone(), setting, against, change, between, word(row.verdict).into(), how(row)]
+    let (setting, mut against) = (short(&row.setting), short(&row.against));
+    if let (Some((_, of)), Some((id, other))) = (setting.split_once(':'), against.split_once(':'))
+        && of == other
+    {
+        // The same setting of another experiment.
+        against = id.to_owned();
+    }
+    let by = if row.how == How::SharedReference { "reference".into() } else { how(row) };
+    vec![row.metric.clone(), setting, against, change, between, word(row.verdict).into(), by]
 }
 
 pub(super) fn render(of: &Comparison, width: usize) -> String {

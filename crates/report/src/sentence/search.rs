@@ -158,12 +158,12 @@ pub(crate) fn line(label: Option<String>, plan: &SearchPlan, standing: &SearchSt
     format!("{best}{}, {}", doubt.unwrap_or_default(), settings_tried(plan, standing.tried))
 }
 
-/// Of those that it chooses from; the baseline, which always is tried, may be none of them.
+/// Of those that it chooses from; the baseline, which is tried as well, may be none of them.
 pub(crate) fn settings_tried(plan: &SearchPlan, tried: u32) -> String {
     let all = plan.points.len();
     match plan.found_at {
         Some(_) => format!("{tried} of {all} settings tried"),
-        None => format!("{} of {all} settings tried besides the baseline", tried.saturating_sub(1)),
+        None => format!("{tried} of {} settings tried, the baseline counted", all + 1),
     }
 }
 

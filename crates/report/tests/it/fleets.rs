@@ -154,6 +154,11 @@ fn fewer_nodes_than_a_look_decide_nothing() {
     let found = &answer.metrics[0].settings[0].fleet;
     assert_eq!((found.verdict, found.nodes, answer.over), (Verdict::Undecided, 2, false));
     assert!(found.change.is_some() && answer.choice.recommended.is_none());
+    assert!(!answer.brief(80).contains("at least 3 nodes"), "others may still come");
+    let ended = powerband_report::fleet::answer(&nodes, &over()).unwrap();
+    for text in [ended.brief(80), ended.render(80)] {
+        assert!(text.contains("a verdict takes at least 3 nodes"), "{text}");
+    }
     assert_eq!(answer.nodes.iter().filter(|node| node.state == NodeState::Waiting).count(), 10);
     fits(&answer);
 }
