@@ -113,20 +113,26 @@ fn query(folder: &Path, query: &str) -> String {
 
 fn assert_served(ran: Ran) {
     let report = ran.ended(0).report();
+    let mut ordered = 0.0;
     for setting in ["a", "b"] {
         // 50 customers who think 50 ms ask for a thousand pages a second at most; few machines serve less than a tenth.
         let (rate, orders) = (typical(&report, setting, "requests_per_s"), typical(&report, setting, "orders_per_s"));
-        assert!(rate > 10.0 && rate < 1_100.0 && orders > 0.0 && orders < rate / 5.0, "{rate} {orders}");
+        assert!(rate > 10.0 && rate < 1_100.0 && orders < rate / 5.0, "{rate} {orders}");
         assert!(typical(&report, setting, "p50_us") <= typical(&report, setting, "p99_us"));
+        ordered += orders;
     }
+    assert!(ordered > 0.0, "{ordered}");
 }
+
+/// So long that customers come to order on a machine that serves each of them two pages a second.
+const LONG: &str = "6s";
 
 #[test]
 fn fifty_customers_are_served_and_nothing_stays() {
     if !ready() {
         return;
     }
-    let store = Store::new("3s");
+    let store = Store::new(LONG);
     assert_served(Ran::of(&store.command().output().unwrap()));
     store.is_gone();
 }
@@ -136,7 +142,7 @@ fn an_ordinary_user_has_a_shop_too() {
     if !ready() {
         return;
     }
-    let store = Store::new("2s");
+    let store = Store::new(LONG);
     fs::create_dir(store.desk.state()).unwrap();
     std::os::unix::fs::chown(store.desk.state(), Some(NOBODY), Some(NOBODY)).unwrap();
     let copy = store.desk.beside("powerband");
