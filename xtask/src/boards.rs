@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::architecture::{self, Architecture};
-use crate::cargo::{cargo, locked, succeeds};
+use crate::cargo::{locked, patient_cargo, succeeds};
 use crate::metadata::target_folder;
 
 /// Boards that guests may be, and the architecture of each, as `bench/virtual` has them in `arm_board.rs`.
@@ -27,7 +27,7 @@ pub(crate) fn named(words: &[String]) -> Option<&'static str> {
 /// When it cannot be built.
 pub(crate) fn built(name: &str) -> Result<(String, PathBuf)> {
     let architecture: &Architecture = architecture::named("a board", name)?;
-    let mut build = cargo();
+    let mut build = patient_cargo();
     build.arg("build").args(locked()).args(["--package", "powerband"]);
     architecture.target(&mut build)?;
     ensure!(succeeds(&mut build)?, "powerband cannot be built for {name}");

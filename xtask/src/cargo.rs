@@ -27,8 +27,21 @@ pub(crate) fn locked() -> Option<&'static str> {
 
 /// `cargo` at the workspace's folder. Told by cargo itself which one it is; found on the path otherwise.
 pub(crate) fn cargo() -> Command {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let mut command = Command::new(program);
+    ours(Command::new(program()))
+}
+
+/// The same, which takes the CPU time that tests next to it leave.
+pub(crate) fn patient_cargo() -> Command {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "19"]).arg(program());
+    ours(nice)
+}
+
+fn program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
+}
+
+fn ours(mut command: Command) -> Command {
     command.current_dir(top());
     if in_ci() {
         // Nothing is compiled a second time there, so that what an incremental build keeps is written for nobody.

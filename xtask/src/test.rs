@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::cargo::{cargo, in_ci, locked, succeeds};
+use crate::cargo::{cargo, in_ci, locked, patient_cargo, succeeds};
 use crate::metadata::packages;
 use crate::tally::Tally;
-use crate::{boards, tidy, value};
+use crate::{tidy, value};
 use built::Built;
 use needs::Fetch;
 use schedule::Run;
@@ -95,9 +95,6 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     for tier in &tiers {
         match fetch.ready(tier.programs()) {
             Ok(()) => {
-                if *tier == Tier::Guest {
-                    rows.push(for_boards(&mut built));
-                }
                 runs.push(Run { tier: *tier, place: temporary.of(*tier)?, groups: tier.groups(&built) });
             }
             Err(why) => {
@@ -106,7 +103,8 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
             }
         }
     }
-    let ended = schedule::all(&runs, &built)?;
+    let (ended, boards_built_in) = schedule::all(&runs, &built)?;
+    rows.extend(boards_built_in.map(|time| ("build arm".to_owned(), time, Tally::default())));
     rows.extend(ended.iter().map(|ended| (ended.tier.to_string(), ended.time, ended.tally.clone())));
     rows.extend(missing);
     let mut sum = Tally::default();
@@ -122,19 +120,6 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     Ok(sum.well())
 }
 
-/// Builds the command for the boards of the guest tier and answers how that went.
-fn for_boards(built: &mut Built) -> (String, Duration, Tally) {
-    let begun = Instant::now();
-    let tally = match boards::built("armhf") {
-        Ok(program) => {
-            built.programs.push(program);
-            Tally::default()
-        }
-        Err(error) => Tally::failure(&format!("{error:#}")),
-    };
-    ("build arm".to_owned(), begun.elapsed(), tally)
-}
-
 /// What a tier counts as that could not run.
 fn could_not_run(in_ci: bool, tier: Tier) -> Tally {
     if in_ci {
@@ -147,7 +132,7 @@ fn could_not_run(in_ci: bool, tier: Tier) -> Tally {
 /// Formatting, clippy, tidy: one check each. All are made, whatever the first says.
 fn lint() -> Result<Tally> {
     let mut tally = Tally::check(succeeds(cargo().args(["fmt", "--all", "--check"]))?, "cargo fmt --all --check");
-    let mut clippy = cargo();
+    let mut clippy = patient_cargo();
     clippy.arg("clippy").args(locked()).args([
         "--workspace",
         "--features",

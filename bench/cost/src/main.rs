@@ -1,4 +1,4 @@
-//! What looking costs: `powerband watch --log` over eight sources ten times a second next to perf, sar, a loop of psutil and a
+//! What looking costs: `powerband watch --log` ten times a second next to perf, sar, a loop of psutil and a
 //! bare loop over the same files, all at once; CPU time and wake-ups by the kernel's own counts. Exit code 1 when ours wakes
 //! more often than it looks, or another is cheaper.
 mod counts;
@@ -28,9 +28,9 @@ struct Arguments {
     /// Set where the mount namespace is already a private one: the command that races.
     #[arg(long, hide = true)]
     inside: Option<PathBuf>,
-    /// Set in the bare loop.
-    #[arg(long, hide = true)]
-    bare: bool,
+    /// Set in the bare loop: the files it reads.
+    #[arg(long, hide = true, num_args = 1..)]
+    bare: Vec<PathBuf>,
 }
 
 /// What everyone may do before it is counted: start, and open its files.
@@ -85,8 +85,8 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
-    if arguments.bare {
-        return tree::read_forever(INTERVAL);
+    if !arguments.bare.is_empty() {
+        return tree::read_forever(&arguments.bare, INTERVAL);
     }
     let Some(powerband) = &arguments.inside else { return begin() };
     tree::build()?;
@@ -105,25 +105,29 @@ fn begin() -> Result<ExitCode> {
     bench_built::begin_with_own_mounts()
 }
 
-/// Everyone who can be started here.
-fn contenders(powerband: &Path, work: &Path) -> Result<Vec<Contender>> {
+/// Our own way to look.
+fn ours(powerband: &Path, work: &Path) -> Contender {
     let mut ours = Command::new(powerband);
     ours.args(["watch", "--interval", "100ms", "--log"]).arg(work.join("log.csv"));
     ours.env("POWERBAND_STATE_DIR", work.join("state")).env_remove("POWERBAND_MACHINE");
+    Contender { name: OURS, rate: 10, command: ours }
+}
+
+/// Everyone else, `files` being what ours reads.
+fn others(files: &[PathBuf], work: &Path) -> Result<Vec<Contender>> {
     let mut bare = Command::new(std::env::current_exe().context("cannot find this program")?);
-    bare.arg("--bare");
+    bare.arg("--bare").args(files);
     let mut perf = Command::new("perf");
     perf.args(["stat", "-a", "-x,", "-I", "100", "-e", EVENTS, "-o"]).arg(work.join("perf.csv"));
     let mut sar = Command::new("sar");
     sar.args(["-u", "ALL", "-w", "-I", "ALL", "1"]).env("LC_ALL", "C");
     let mut psutil = Command::new("/usr/bin/python3");
-    psutil.args(["-c", &tree::psutil_loop(INTERVAL)]);
+    psutil.args(["-c", &tree::psutil_loop(files, INTERVAL)]);
     Ok(vec![
-        Contender { name: OURS, rate: 10, command: ours },
         Contender { name: BARE, rate: 10, command: bare },
         Contender { name: "perf stat -a -I 100, 8 events", rate: 10, command: perf },
         Contender { name: "sar -u ALL -w -I ALL 1", rate: 1, command: sar },
-        Contender { name: "a loop of psutil and 6 files", rate: 10, command: psutil },
+        Contender { name: "psutil loop over the same files", rate: 10, command: psutil },
     ])
 }
 
@@ -134,11 +138,13 @@ const EVENTS: &str =
 
 fn race(arguments: &Arguments, powerband: &Path) -> Result<Report> {
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let mut running: Vec<(Contender, Child)> = Vec::new();
-    for mut contender in contenders(powerband, work.path())? {
-        let quiet = contender.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut ours = ours(powerband, work.path());
+    let child = start(&mut ours).context("cannot start powerband watch")?;
+    let files = tree::opened_by(child.id()).inspect_err(|_| counts::end_group(child.id()))?;
+    let mut running: Vec<(Contender, Child)> = vec![(ours, child)];
+    for mut contender in others(&files, work.path())? {
         // One that is not installed does not race.
-        if let Ok(child) = quiet.process_group(0).spawn() {
+        if let Ok(child) = start(&mut contender) {
             running.push((contender, child));
         }
     }
@@ -159,10 +165,16 @@ fn race(arguments: &Arguments, powerband: &Path) -> Result<Report> {
             counted.push((contender, after.since(&before)));
         }
     }
-    reported(arguments, &counted)
+    reported(arguments, files.len(), &counted)
 }
 
-fn reported(arguments: &Arguments, counted: &[(Contender, Counts)]) -> Result<Report> {
+/// Starts one, with nothing to read and nowhere to print, in a group of its own.
+fn start(contender: &mut Contender) -> std::io::Result<Child> {
+    let quiet = contender.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.process_group(0).spawn()
+}
+
+fn reported(arguments: &Arguments, sources: usize, counted: &[(Contender, Counts)]) -> Result<Report> {
     let seconds = arguments.seconds as f64;
     let per_look =
         |(contender, counts): &(Contender, Counts)| counts.run_ns as f64 / 1e3 / seconds / f64::from(contender.rate);
@@ -191,7 +203,7 @@ fn reported(arguments: &Arguments, counted: &[(Contender, Counts)]) -> Result<Re
         mark(format!("takes {GOAL_OF_NEXT} of the next best at most"), our_us <= GOAL_OF_NEXT * next, false),
     ];
     ensure!(peers.count() > 0, "none of the others is here; install perf, sysstat, python3-psutil");
-    Ok(Report { version: 1, seconds: arguments.seconds, sources: tree::SOURCES, rows, marks })
+    Ok(Report { version: 1, seconds: arguments.seconds, sources, rows, marks })
 }
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints its table")]

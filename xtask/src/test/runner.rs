@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result};
 
 use super::built::{Binary, FEATURES};
-use crate::cargo::{cargo, for_tests, locked, shown};
+use crate::cargo::{for_tests, locked, patient_cargo, shown};
 use crate::tally::{Reader, Tally};
 
 /// What runs as one process.
@@ -18,6 +18,8 @@ pub(crate) enum Job {
     Binary(Binary),
     /// The examples in the libraries' documentation.
     Examples,
+    /// Formatting, clippy, tidy.
+    Lint,
 }
 
 impl Job {
@@ -26,8 +28,22 @@ impl Job {
         match self {
             Job::Binary(binary) => binary.title(),
             Job::Examples => "examples".to_owned(),
+            Job::Lint => "lint".to_owned(),
         }
     }
+}
+
+/// What a group may run next to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Groups of the two other lanes.
+    Ordinary,
+    /// The same; most of its time it waits.
+    Aside,
+    /// The same; it compiles, with the CPU time that is left over.
+    Compiling,
+    /// Nothing.
+    Quiet,
 }
 
 /// Test binaries that run under the same conditions.
@@ -38,8 +54,11 @@ pub(crate) struct Group {
     pub(crate) at_once: usize,
     /// How many tests of each at once.
     pub(crate) threads: usize,
-    /// Whether nothing else may run meanwhile.
-    pub(crate) is_quiet: bool,
+    pub(crate) lane: Lane,
+    /// Whether its tests need the command for boards.
+    pub(crate) on_board: bool,
+    /// What of each binary it runs: words that tests' names are chosen by.
+    pub(crate) words: &'static [&'static str],
 }
 
 /// What surrounds tests.
@@ -61,7 +80,7 @@ pub(crate) fn run(group: &Group, around: &Surroundings) -> Result<Tally> {
     let work = || -> Result<Tally> {
         let mut tally = Tally::default();
         while let Some(job) = next() {
-            tally.add(one(job, group.threads, around)?);
+            tally.add(one(job, group, around)?);
         }
         Ok(tally)
     };
@@ -79,21 +98,22 @@ pub(crate) fn run(group: &Group, around: &Surroundings) -> Result<Tally> {
     Ok(sum)
 }
 
-fn one(job: &Job, threads: usize, around: &Surroundings) -> Result<Tally> {
+fn one(job: &Job, group: &Group, around: &Surroundings) -> Result<Tally> {
     let mut command = match job {
         Job::Binary(binary) => {
             let mut command = for_tests(&binary.path);
             // As cargo does it.
             command.current_dir(&binary.folder).env("CARGO_MANIFEST_DIR", &binary.folder);
-            command.args(["--test-threads", &threads.to_string()]);
+            command.args(["--test-threads", &group.threads.to_string()]).args(group.words);
             command
         }
         Job::Examples => {
-            let mut command = cargo();
+            let mut command = patient_cargo();
             // Of the whole workspace, as the tests were built: with other features much would be compiled again.
             command.arg("test").args(locked()).args(["--quiet", "--workspace", "--doc", "--features", FEATURES]);
             command
         }
+        Job::Lint => return super::lint(),
     };
     command.env("TMPDIR", around.temporary);
     command.envs(around.programs.iter().map(|(name, program)| (name, program)));
@@ -154,7 +174,9 @@ pub(crate) mod tests {
             ],
             at_once: 2,
             threads: 3,
-            is_quiet: false,
+            lane: Lane::Ordinary,
+            on_board: false,
+            words: &[],
         };
         let programs = [("POWERBAND_BUILT".to_owned(), PathBuf::from("/t/powerband"))];
         let tally = run(&group, &Surroundings { temporary: Path::new("/tmp/t"), programs: &programs }).unwrap();

@@ -1,14 +1,17 @@
-//! What runs next to what. Guests take a part of the CPUs and mostly wait, so their tier runs next to the others; quiet binaries of
-//! all tiers run alone, when everything else has ended.
+//! What runs next to what, in three lanes. Guests take a part of the CPUs and mostly wait, so their tier runs next to the others.
+//! What only compiles, clippy and the command for boards, gets the CPU time that is left over. Quiet binaries of all tiers run alone,
+//! when everything else has ended.
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
 use super::built::Built;
-use super::lint;
-use super::runner::{self, Group, Surroundings};
+use super::runner::{self, Group, Lane, Surroundings};
 use super::temporary::{PATIENCE, Place};
 use super::tiers::Tier;
+use crate::boards;
 use crate::tally::Tally;
 
 /// One tier that can run.
@@ -19,7 +22,7 @@ pub(crate) struct Run {
     pub(crate) groups: Vec<Group>,
 }
 
-/// How a tier ended, and how long it ran.
+/// How a tier ended, and how long it ran, its lanes together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) tier: Tier,
@@ -27,56 +30,74 @@ pub(crate) struct Ended {
     pub(crate) tally: Tally,
 }
 
-/// Runs all, and answers how each ended, in their order.
+/// A program, and the variable that names it to tests.
+pub(crate) type Named = (String, PathBuf);
+
+/// What surrounds the lanes.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    built: &'a Built,
+    /// Builds the command for boards.
+    for_boards: &'a (dyn Fn() -> Result<Named> + Sync),
+    /// How long is waited for what tests leave.
+    patience: Duration,
+}
+
+/// Runs all, and answers how each ended, in their order, and how long the command for boards took to build.
 ///
 /// # Errors
 /// When a test binary cannot be started.
-pub(crate) fn all(runs: &[Run], built: &Built) -> Result<Vec<Ended>> {
-    all_within(runs, built, PATIENCE)
+pub(crate) fn all(runs: &[Run], built: &Built) -> Result<(Vec<Ended>, Option<Duration>)> {
+    all_within(runs, Around { built, for_boards: &|| boards::built("armhf"), patience: PATIENCE })
 }
 
-fn all_within(runs: &[Run], built: &Built, patience: Duration) -> Result<Vec<Ended>> {
-    let begin = |run: &Run| Ended { tier: run.tier, time: Duration::ZERO, tally: Tally::default() };
-    let mut ended: Vec<Ended> = runs.iter().map(begin).collect();
-    let mut aside: Vec<(&Run, &mut Ended)> = Vec::new();
-    let mut others: Vec<(&Run, &mut Ended)> = Vec::new();
-    for pair in runs.iter().zip(&mut ended) {
-        if pair.0.tier.runs_aside() { aside.push(pair) } else { others.push(pair) }
-    }
-    std::thread::scope(|scope| {
-        let aside = scope.spawn(|| loud(&mut aside, built));
-        loud(&mut others, built)?;
-        aside.join().map_err(|_| anyhow!("running tests panicked"))?
+fn all_within(runs: &[Run], around: Around) -> Result<(Vec<Ended>, Option<Duration>)> {
+    let has_boards = runs.iter().flat_map(|run| &run.groups).any(|group| group.on_board);
+    let (send, boards) = channel();
+    let (mut lanes, built_in) = std::thread::scope(|scope| {
+        let compiling = scope.spawn(move || {
+            let begun = Instant::now();
+            let built_in = has_boards.then(|| send.send((around.for_boards)()).map(|()| begun.elapsed()));
+            // Whoever would have used it has ended with an error of its own.
+            lane(Lane::Compiling, runs, around, None).map(|ended| (ended, built_in.and_then(Result::ok)))
+        });
+        let aside = scope.spawn(move || lane(Lane::Aside, runs, around, Some(&boards)));
+        let ordinary = lane(Lane::Ordinary, runs, around, None)?;
+        let panicked = |_| anyhow!("running tests panicked");
+        let aside = aside.join().map_err(panicked)??;
+        let (compiled, built_in) = compiling.join().map_err(panicked)??;
+        anyhow::Ok((vec![ordinary, aside, compiled], built_in))
     })?;
-    for (run, ended) in runs.iter().zip(&mut ended) {
-        let begun = Instant::now();
-        for group in run.groups.iter().filter(|group| group.is_quiet) {
-            ended.tally.add(runner::run(group, &surroundings(run, built))?);
+    lanes.push(lane(Lane::Quiet, runs, around, None)?);
+    let of = |(place, run): (usize, &Run)| {
+        let mut ended = Ended { tier: run.tier, time: Duration::ZERO, tally: nothing_left(run, around.patience)? };
+        for lane in &lanes {
+            ended.time += lane[place].time;
+            ended.tally.add(lane[place].tally.clone());
         }
-        ended.tally.add(nothing_left(run, patience)?);
-        ended.time += begun.elapsed();
-    }
-    Ok(ended)
+        Ok(ended)
+    };
+    Ok((runs.iter().enumerate().map(of).collect::<Result<_>>()?, built_in))
 }
 
-/// Everything that bears others next to it.
-fn loud(runs: &mut [(&Run, &mut Ended)], built: &Built) -> Result<()> {
-    for (run, ended) in runs {
-        println!("── {}", run.tier);
+/// What all tiers have of one lane, and how it ended by tier; `boards` tells of the command for boards once it is built.
+fn lane(lane: Lane, runs: &[Run], around: Around, boards: Option<&Receiver<Result<Named>>>) -> Result<Vec<Ended>> {
+    let tier = |run: &Run| {
         let begun = Instant::now();
-        if run.tier == Tier::Lint {
-            ended.tally.add(lint()?);
+        let (mut tally, mut programs) = (Tally::default(), around.built.programs.clone());
+        for group in run.groups.iter().filter(|group| group.lane == lane) {
+            println!("── {}", run.tier);
+            match boards.filter(|_| group.on_board).map(Receiver::recv) {
+                Some(Ok(Ok(program))) => programs.push(program),
+                Some(Ok(Err(error))) => tally.add(Tally::failure(&format!("{error:#}"))),
+                Some(Err(_)) | None => {}
+            }
+            let surroundings = Surroundings { temporary: run.place.path(), programs: &programs };
+            tally.add(runner::run(group, &surroundings)?);
         }
-        for group in run.groups.iter().filter(|group| !group.is_quiet) {
-            ended.tally.add(runner::run(group, &surroundings(run, built))?);
-        }
-        ended.time += begun.elapsed();
-    }
-    Ok(())
-}
-
-fn surroundings<'a>(run: &'a Run, built: &'a Built) -> Surroundings<'a> {
-    Surroundings { temporary: run.place.path(), programs: &built.programs }
+        Ok(Ended { tier: run.tier, time: begun.elapsed(), tally })
+    };
+    runs.iter().map(tier).collect()
 }
 
 /// A check that the tests of a tier left nothing of ours.
@@ -106,37 +127,50 @@ mod tests {
     }
 
     #[test]
-    fn guests_run_next_to_others_and_what_is_quiet_when_all_have_ended() {
+    fn guests_and_what_compiles_run_next_to_others_and_what_is_quiet_when_all_have_ended() {
         let folder = tempfile::tempdir().unwrap();
         let temporary = Temporary::make().unwrap();
-        let run = |tier: Tier, name: &str, script: &str, is_quiet: bool| {
+        let group = |name: &str, script: &str, lane: Lane| {
             let jobs = vec![binary(folder.path(), name, script)];
-            Run {
-                tier,
-                place: temporary.of(tier).unwrap(),
-                groups: vec![Group { jobs, at_once: 1, threads: 1, is_quiet }],
-            }
+            Group { jobs, at_once: 1, threads: 1, lane, on_board: name == "boards", words: &[] }
         };
-        // Each of the first two waits until the other has begun.
+        let run = |tier: Tier, groups: Vec<Group>| Run { tier, place: temporary.of(tier).unwrap(), groups };
+        // Each of two waits until the other has begun.
         let waits = |ours: &str, other: &str| {
             passing(&format!(
                 "touch {ours}; for i in $(seq 600); do [ -e {other} ] && break; sleep 0.1; done; [ -e {other} ] || exit 1"
             ))
         };
+        let quiet = passing("[ -e board-ended -a -e linted ] || exit 1; touch \"$TMPDIR\"/powerband-left");
+        let on_board = passing("[ -e guest-ran ] && [ \"$BOARD\" = /b ] || exit 1; touch board-ended");
+        let lint = waits("linted", "board-ended");
         let runs = [
-            run(Tier::Pure, "pure", &waits("pure-ran", "guest-ran"), false),
-            run(Tier::Host, "quiet", &passing("[ -e guest-ended ] || exit 1; touch \"$TMPDIR\"/powerband-left"), true),
+            run(Tier::Lint, vec![group("lint", &lint, Lane::Compiling)]),
+            run(Tier::Pure, vec![group("pure", &waits("pure-ran", "guest-ran"), Lane::Ordinary)]),
+            run(Tier::Host, vec![group("quiet", &quiet, Lane::Quiet)]),
             run(
                 Tier::Guest,
-                "guest",
-                &format!("{}; sleep 0.5; touch guest-ended", waits("guest-ran", "pure-ran")),
-                false,
+                vec![
+                    group("guest", &waits("guest-ran", "pure-ran"), Lane::Aside),
+                    group("boards", &on_board, Lane::Aside),
+                ],
             ),
         ];
+        // While a guest runs.
+        let for_boards = || {
+            let guest_ran = |_: usize| {
+                std::thread::sleep(Duration::from_millis(100));
+                folder.path().join("guest-ran").exists()
+            };
+            anyhow::ensure!((0..600).any(guest_ran), "no guest runs");
+            Ok(("BOARD".to_owned(), "/b".into()))
+        };
         // What it left is found at once.
-        let ended = all_within(&runs, &Built::default(), Duration::ZERO).unwrap();
+        let around = Around { built: &Built::default(), for_boards: &for_boards, patience: Duration::ZERO };
+        let (ended, built_in) = all_within(&runs, around).unwrap();
         let counts: Vec<_> = ended.iter().map(|ended| (ended.tier, ended.tally.passed, ended.tally.failed)).collect();
-        assert_eq!(counts, [(Tier::Pure, 2, 0), (Tier::Host, 1, 1), (Tier::Guest, 2, 0)]);
-        assert_eq!(ended[1].tally.failures, ["the tier host left in its temporary folder: powerband-left"]);
+        assert_eq!(counts, [(Tier::Lint, 2, 0), (Tier::Pure, 2, 0), (Tier::Host, 1, 1), (Tier::Guest, 3, 0)]);
+        assert_eq!(ended[2].tally.failures, ["the tier host left in its temporary folder: powerband-left"]);
+        assert!(built_in.is_some());
     }
 }

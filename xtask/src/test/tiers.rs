@@ -2,7 +2,7 @@
 use std::fmt;
 
 use super::built::{Binary, Built, Kind};
-use super::runner::{Group, Job};
+use super::runner::{Group, Job, Lane};
 use crate::metadata::Package;
 
 /// A group of checks with the same needs.
@@ -34,6 +34,9 @@ const SERVICES: &str = "services";
 
 /// Test binaries whose name begins so are disturbed by neighbours and run one test at a time.
 const QUIET: &str = "quiet";
+
+/// The module of the tests that boot a board.
+const BOARDS: &str = "boards::";
 
 impl Tier {
     /// All, in the order they run.
@@ -130,14 +133,25 @@ impl Tier {
         let here = |binary: &&Binary| Tier::of(binary) == self;
         let (quiet, ordinary): (Vec<&Binary>, Vec<&Binary>) =
             built.binaries.iter().filter(here).partition(|binary| begins(binary, QUIET));
-        let examples = (self == Tier::Pure && built.examples).then_some(Job::Examples);
-        let jobs = ordinary.into_iter().cloned().map(Job::Binary).chain(examples).collect();
+        let jobs = |binaries: Vec<&Binary>| binaries.into_iter().cloned().map(Job::Binary).collect();
         let (at_once, threads) = self.at_once();
-        let quiet = quiet.into_iter().cloned().map(Job::Binary).collect();
-        let mut groups = vec![
-            Group { jobs, at_once, threads, is_quiet: false },
-            Group { jobs: quiet, at_once: 1, threads: 1, is_quiet: true },
-        ];
+        let group = Group { jobs: jobs(ordinary), at_once, threads, lane: Lane::Ordinary, on_board: false, words: &[] };
+        let alone = |jobs, lane| Group { jobs, at_once: 1, threads: 1, lane, on_board: false, words: &[] };
+        let quiet = alone(jobs(quiet), Lane::Quiet);
+        let mut groups = match self {
+            Tier::Lint => vec![alone(vec![Job::Lint], Lane::Compiling)],
+            Tier::Pure => {
+                let examples = built.examples.then_some(Job::Examples);
+                vec![group, alone(examples.into_iter().collect(), Lane::Compiling), quiet]
+            }
+            // The command for boards is built while the others run.
+            Tier::Guest => {
+                let group = Group { lane: Lane::Aside, ..group };
+                let on_board = Group { on_board: true, words: &[BOARDS], ..group.clone() };
+                vec![Group { words: &["--skip", BOARDS], ..group }, on_board, quiet]
+            }
+            Tier::Host | Tier::Services => vec![group, quiet],
+        };
         groups.retain(|group| !group.jobs.is_empty());
         groups
     }
@@ -151,11 +165,6 @@ impl Tier {
             // Each test starts its own services; and what a guest does in a time is measured there: none has another next to it.
             Tier::Services | Tier::Guest => (1, 1),
         }
-    }
-
-    /// Whether it runs next to the other tiers.
-    pub(crate) fn runs_aside(self) -> bool {
-        self == Tier::Guest
     }
 
     /// Whether it is over in a short time when few tests are asked of it.
@@ -246,15 +255,20 @@ mod tests {
             ],
             true,
         );
-        let pure = ["powerband-bench-virtual/pure_traces", "powerband-stats/lib", "xtask/xtask", "examples"];
-        assert_eq!(groups(Tier::Pure, &built), [(titles(&pure), 2, 2)]);
+        let pure = ["powerband-bench-virtual/pure_traces", "powerband-stats/lib", "xtask/xtask"];
+        assert_eq!(groups(Tier::Pure, &built), [(titles(&pure), 2, 2), (titles(&["examples"]), 1, 1)]);
         let host = ["powerband/powerband", "powerband-host/lib"];
         assert_eq!(groups(Tier::Host, &built), [(titles(&host), 2, 3)]);
         assert_eq!(groups(Tier::Services, &built), [(titles(&["powerband/services_page"]), 1, 1)]);
-        assert_eq!(groups(Tier::Guest, &built), [(titles(&["powerband-bench-virtual/it"]), 1, 1)]);
-        assert_eq!(groups(Tier::Lint, &built), []);
-        let jobs: usize = Tier::ALL.iter().flat_map(|tier| tier.groups(&built)).map(|group| group.jobs.len()).sum();
-        assert_eq!(jobs, built.binaries.len() + 1);
+        let guest = (titles(&["powerband-bench-virtual/it"]), 1, 1);
+        assert_eq!(groups(Tier::Guest, &built), [guest.clone(), guest]);
+        let words: Vec<_> = Tier::Guest.groups(&built).iter().map(|group| (group.words, group.on_board)).collect();
+        assert_eq!(words, [(&["--skip", "boards::"][..], false), (&["boards::"], true)]);
+        assert_eq!(groups(Tier::Lint, &built), [(titles(&["lint"]), 1, 1)]);
+        let all = Tier::ALL.iter().flat_map(|tier| tier.groups(&built));
+        let jobs: usize = all.filter(|group| !group.on_board).map(|group| group.jobs.len()).sum();
+        // The examples and the checks are no binaries.
+        assert_eq!(jobs, built.binaries.len() + 2);
     }
 
     #[test]
