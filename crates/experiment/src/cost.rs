@@ -1,19 +1,42 @@
 //! Which settings are cheap where a knee is sought: by the value of one knob, and what is known of that knob.
-use powerband_knob::{Declared, place_of_word, resolve as resolve_knob, trend};
-use powerband_record::{Assignment, InOrder, Setting, parse_frequency_khz};
+use powerband_knob::{place_of_word, trend};
+use powerband_record::{Assignment, InOrder, KnobRef, Setting, Side, parse_frequency_khz};
 
-use crate::{PlanError, ResolveError};
+use crate::{Plan, PlanError, ResolveError};
+
+/// The knob that a name means, by its own name.
+pub(crate) type Meant<'a> = &'a dyn Fn(&KnobRef) -> Result<String, ResolveError>;
+
+/// Where a plan seeks a knee: the settings with the reference first (the costliest, where the plan names none), the indices of
+/// them by cost, and which end is taken as the cheap one, where that is not known. Without a knee the settings as they are.
+pub(crate) fn by_cost(plan: &Plan, mut settings: Vec<Setting>, meant: Meant) -> Result<ByCost, ResolveError> {
+    let Some(knob) = plan.knee.as_deref() else { return Ok(ByCost { settings, order: Vec::new(), note: None }) };
+    let mut order = cost_order(knob, &settings, meant)?;
+    if let (None, Some(&costliest)) = (&plan.reference, order.last()) {
+        settings[..=costliest as usize].rotate_right(1);
+        order = cost_order(knob, &settings, meant)?;
+    }
+    let note = cost_note(knob, &settings, &order, meant);
+    Ok(ByCost { settings, order, note })
+}
+
+/// Settings and what they cost.
+pub(crate) struct ByCost {
+    pub(crate) settings: Vec<Setting>,
+    /// Their indices, cheapest first.
+    pub(crate) order: Vec<u32>,
+    pub(crate) note: Option<String>,
+}
 
 /// Indices of the settings by the value they give a knob, cheapest first: the end that draws less power, where the knob's
 /// trend is known, else the lowest value.
-pub(crate) fn cost_order(knob: &str, settings: &[Setting], declared: &Declared) -> Result<Vec<u32>, ResolveError> {
-    let meant = |name: &str| declared.find(name).map_or_else(|| resolve_knob(name), Ok);
-    let wanted = meant(knob)?;
-    let falls = trend(&wanted.name).power < 0.0;
+fn cost_order(knob: &str, settings: &[Setting], meant: Meant) -> Result<Vec<u32>, ResolveError> {
+    let wanted = meant(&named(knob))?;
+    let falls = trend(&wanted).power < 0.0;
     let mut costs = Vec::new();
     for (index, setting) in (0u32..).zip(settings) {
-        let same = |a: &&Assignment| meant(&a.knob.name).is_ok_and(|named| named.name == wanted.name);
-        let value = setting.assignments.iter().rev().find(same).and_then(|a| cost(&wanted.name, &a.value));
+        let same = |a: &&Assignment| meant(&a.knob).is_ok_and(|name| name == wanted);
+        let value = setting.assignments.iter().rev().find(same).and_then(|a| cost(&wanted, &a.value));
         let missing = || PlanError::NoCost { knob: knob.into(), setting: setting.label() };
         let value = value.ok_or_else(missing)?;
         costs.push((if falls { -value } else { value }, index));
@@ -23,14 +46,17 @@ pub(crate) fn cost_order(knob: &str, settings: &[Setting], declared: &Declared) 
 }
 
 /// Which end of a knob is taken as the cheap one, where its trend does not say.
-pub(crate) fn cost_note(knob: &str, settings: &[Setting], order: &[u32], declared: &Declared) -> Option<String> {
-    let name = declared.find(knob).map_or_else(|| resolve_knob(knob), Ok).ok()?.name;
-    let unknown = trend(&name).power == 0.0;
+fn cost_note(knob: &str, settings: &[Setting], order: &[u32], meant: Meant) -> Option<String> {
+    let unknown = trend(&meant(&named(knob)).ok()?).power == 0.0;
     let label = |index: Option<&u32>| settings.get(*index? as usize).map(Setting::label);
     let (cheap, dear) = (label(order.first())?, label(order.last())?);
     unknown.then(|| {
         format!("which values of {knob} are cheap is not known: {cheap} is taken as the cheapest and {dear} as the costliest setting")
     })
+}
+
+fn named(knob: &str) -> KnobRef {
+    KnobRef { side: Side::Near, name: knob.into(), site: None }
 }
 
 /// A value as a number: a frequency, a percentage, or plain; of words that have an order, the place in it.
@@ -46,9 +72,9 @@ mod tests {
 
     fn order(knob: &str, settings: &[&str]) -> (Vec<u32>, Option<String>) {
         let settings: Vec<Setting> = settings.iter().map(|text| Setting::parse(text).unwrap()).collect();
-        let declared = Declared::default();
-        let order = cost_order(knob, &settings, &declared).unwrap();
-        let note = cost_note(knob, &settings, &order, &declared);
+        let meant = |knob: &KnobRef| Ok(powerband_knob::resolve(&knob.name)?.name);
+        let order = cost_order(knob, &settings, &meant).unwrap();
+        let note = cost_note(knob, &settings, &order, &meant);
         (order, note)
     }
 

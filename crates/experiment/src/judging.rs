@@ -23,6 +23,12 @@ const CLIPPED_TOLD: usize = 6;
 /// The share of the margin from which an effect is worth a note.
 const WORTH_A_NOTE: f64 = 0.1;
 
+/// A trial nearer to its typical one than this share of it is told of in percent.
+const NEAR: f64 = 0.05;
+
+/// Share by which two equal quotients may differ in the computer's arithmetic.
+const ROUNDING: f64 = 1e-9;
+
 /// What a look came to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
@@ -419,14 +425,14 @@ impl Sheet {
         let mut notes: Vec<String> = self.trouble.iter().map(|why| format!("no verdict: {why}")).collect();
         let Some(look) = &self.last else { return notes };
         let period = look.period.filter(Period::is_shown);
-        notes.extend(
-            look.drift.filter(Drift::is_shown).map(|it| disturbed::drift(name, it, &self.rules, period.is_some())),
-        );
+        let drift = look.drift.filter(Drift::is_shown);
+        let drift = drift.filter(|it| self.matters(it.per_block.abs() * f64::from(look.blocks)));
+        notes.extend(drift.map(|it| disturbed::drift(name, it, &self.rules, period.is_some())));
         notes.extend(period.map(|it| disturbed::period(name, it, each_ns)));
         if let Some(change) = look.change_point.filter(|change| change.flagged) {
             notes.push(format!("{name} changed its level after block {}", change.after_blocks));
         }
-        if look.step > self.rules.margin_on_scale() {
+        if look.step > self.rules.margin * (1.0 + ROUNDING) {
             let percent = |share: f64| format!("{:.2} %", 100.0 * share);
             let (step, margin) = match self.rules.scale {
                 Scale::Log => (percent(look.step), percent(self.rules.margin)),
@@ -480,7 +486,10 @@ impl Sheet {
         all.filter_map(move |(setting, rare)| {
             let rare = rare.filter(|rare| self.matters(rare.distance.abs()))?;
             let far = match self.rules.scale {
-                Scale::Log => format!("{:.2} times its typical one", 1.0 + self.rules.shown(rare.distance)),
+                Scale::Log => match self.rules.shown(rare.distance) {
+                    near if near.abs() < NEAR => format!("{:+.2} % off its typical one", 100.0 * near),
+                    far => format!("{:.2} times its typical one", 1.0 + far),
+                },
                 Scale::Linear => format!("{:+.3} from its typical one", rare.distance),
             };
             let (name, label) = (&self.metric.name, &labels[setting]);

@@ -10,6 +10,7 @@ use powerband_record::{
 
 use crate::asked::Sources;
 use crate::metering::Metering;
+use crate::resolve::{is_alpha, is_margin};
 use crate::variants::variants;
 use crate::{Resolved, ResumeError};
 
@@ -27,6 +28,7 @@ pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
         read.map(|setting| Setting { name: Some(planned.label.clone()), ..setting })
             .map_err(|error| unreadable("a setting")(error.to_string()))
     };
+    bearable(started).map_err(unreadable("a rule"))?;
     let declared = Declared::of(&started.knobs).map_err(|error| unreadable("a declared knob")(error.to_string()))?;
     let everywhere = Selection { declared, ..Selection::everywhere() };
     let settings: Vec<Setting> = started.settings.iter().map(setting).collect::<Result<_, _>>()?;
@@ -40,6 +42,22 @@ pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
         narrow: Selection { cpus: started.cpus.clone(), ..everywhere },
         notes: Vec::new(),
     })
+}
+
+/// What a resolved plan never breaks, which a file by somebody else may.
+fn bearable(started: &Started) -> Result<(), String> {
+    let count = u32::try_from(started.settings.len()).unwrap_or(u32::MAX);
+    let rules = [
+        (count > 0, "it has no settings"),
+        (is_alpha(started.alpha), "its error rate is not one"),
+        (is_margin(started.margin), "its margin is not one"),
+        (started.max_blocks > 0, "it has no blocks"),
+        (
+            started.cost_order.iter().all(|setting| *setting < count),
+            "the order of its settings names one that is not there",
+        ),
+    ];
+    rules.into_iter().find(|(kept, _)| !kept).map_or(Ok(()), |(_, why)| Err(why.to_owned()))
 }
 
 /// Whether these machines are the ones an experiment was begun on: their names, what runs there, the meter. Reads them,

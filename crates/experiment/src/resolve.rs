@@ -1,19 +1,19 @@
 //! Resolving: from a plan as written to an experiment in which nothing is left to defaults.
 use std::collections::BTreeSet;
 
-use powerband_knob::{Declared, Selection, check_machines};
+use powerband_knob::{Declared, Selection, check_machines, resolve as resolve_knob};
 use powerband_load::{Load, MetricSpec, Source};
 use powerband_machine::World;
 use powerband_meter::MeterInstance;
 use powerband_record::{
-    BACKGROUND, BASELINE, Background, CommandMeter, Cool, CpuList, DAEMON, LoadKnob, Metric, PlannedSetting,
+    BACKGROUND, BASELINE, Background, CommandMeter, Cool, CpuList, DAEMON, KnobRef, LoadKnob, Metric, PlannedSetting,
     Requirement, Setting, Side, Started, parse_duration_ns, parse_percent,
 };
 
 use crate::asked::Sources;
 use crate::choice::{choices, program};
 use crate::cooling;
-use crate::cost::{cost_note, cost_order};
+use crate::cost::{ByCost, by_cost};
 use crate::courses::recordings;
 use crate::crossing::{crossed, most_settings};
 use crate::metering::Metering;
@@ -26,6 +26,10 @@ use crate::{Plan, PlanError, ResolveError};
 
 /// Margin of "same" until a calibration knows better.
 const DEFAULT_MARGIN: f64 = 0.01;
+
+/// The largest error rate and the largest margin that are accepted.
+const MAX_ALPHA: f64 = 0.5;
+const MAX_MARGIN: f64 = 10.0;
 
 /// Error rate of differences.
 const DEFAULT_ALPHA: f64 = 0.05;
@@ -104,11 +108,9 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let mut notes = Vec::from_iter(plan.load.advice());
     let settings = settings(plan, world, &narrow, &mut notes)?;
     let settings = with_reference(plan, settings)?;
-    let mut settings =
-        if plan.reference.is_none() { costliest_first(plan, settings, &narrow.declared)? } else { settings };
-    let cost_order =
-        plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
-    let note = plan.knee.as_deref().and_then(|knob| cost_note(knob, &settings, &cost_order, &narrow.declared));
+    let known = |knob: &KnobRef| narrow.declared.find(&knob.name).map_or_else(|| resolve_knob(&knob.name), Ok);
+    let ByCost { mut settings, order: cost_order, note } =
+        by_cost(plan, settings, &|knob| known(knob).map(|knob| knob.name).map_err(ResolveError::from))?;
     let alone = world.machine(Side::Far).is_none().then(|| plan.load.without_peer().map(str::to_owned)).flatten();
     let caveats: Vec<String> = note.into_iter().chain(alone).collect();
     notes.extend(caveats.iter().cloned());
@@ -359,16 +361,6 @@ fn only_the_load_differs(settings: &[Setting]) -> bool {
     settings.len() > 1 && settings.windows(2).all(|pair| others(&pair[0]) == others(&pair[1]))
 }
 
-/// Where a knee is sought and nothing else is said, the others are compared with the costliest setting.
-fn costliest_first(plan: &Plan, mut settings: Vec<Setting>, declared: &Declared) -> Result<Vec<Setting>, ResolveError> {
-    if let Some(knob) = &plan.knee
-        && let Some(&costliest) = cost_order(knob, &settings, declared)?.last()
-    {
-        settings[..=costliest as usize].rotate_right(1);
-    }
-    Ok(settings)
-}
-
 /// Whether a metric is not simply measured under its own name.
 fn is_renamed(pick: &MetricSpec) -> bool {
     !matches!(&pick.source, Source::Measured(name) if *name == pick.metric.name)
@@ -378,11 +370,21 @@ fn quantity(key: &'static str, why: impl std::fmt::Display) -> PlanError {
     PlanError::Quantity { key, why: why.to_string() }
 }
 
+/// Whether a share can be an error rate.
+pub(crate) fn is_alpha(value: f64) -> bool {
+    value > 0.0 && value <= MAX_ALPHA
+}
+
+/// Whether a share can be a margin.
+pub(crate) fn is_margin(value: f64) -> bool {
+    value > 0.0 && value <= MAX_MARGIN
+}
+
 fn fraction(key: &'static str, text: Option<&str>, default: f64) -> Result<f64, PlanError> {
     let Some(text) = text else { return Ok(default) };
     let value = parse_percent(text).map_err(|error| quantity(key, error))?;
-    let most = if key == "alpha" { 0.5 } else { 10.0 };
-    if value > 0.0 && value <= most {
+    let (fine, most) = if key == "alpha" { (is_alpha(value), MAX_ALPHA) } else { (is_margin(value), MAX_MARGIN) };
+    if fine {
         return Ok(value);
     }
     let (what, example) = match key {

@@ -20,34 +20,25 @@ pub(crate) fn print(shared: &Shared, mut planned: Planned<'_>) -> Answer {
     if shared.json {
         return output::print_document(&planned);
     }
-    let mut text = format!("on {} ({}): {}\n", started.machine, started.system, planned.load);
+    let mut text = line(&format!("on {} ({}): {}", started.machine, started.system, planned.load));
     if !planned.commands.is_empty() {
         text += &format!("commands it would run, and as whom\n{}", commands::table(planned.commands));
     }
     text += &all_steps(planned.settings, started.search.is_some(), shared.verbose);
-    text += &format!(
-        "decision metrics: {}; other metrics: {}\n",
-        planned.judged.join(", "),
-        if planned.shown.is_empty() { "none".into() } else { planned.shown.join(", ") }
-    );
+    let listed = |words: Vec<String>| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
+    let names = |metrics: &[&str]| listed(metrics.iter().map(ToString::to_string).collect());
+    let (judged, shown) = (names(&planned.judged), names(&planned.shown));
+    text += &line(&format!("decision metrics: {judged}; other metrics: {shown}"));
     let found = |it: &Found| format!("{} {}", it.side, it.meter.boundary);
-    text += &format!(
-        "meters found: {}\n",
-        if planned.meters.is_empty() {
-            "none".into()
-        } else {
-            planned.meters.iter().map(found).collect::<Vec<_>>().join(", ")
-        }
-    );
+    text += &line(&format!("meters found: {}", listed(planned.meters.iter().map(found).collect())));
     if !planned.record.is_empty() {
-        text +=
-            &format!("recorded: {}\n", planned.record.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+        text += &line(&format!("recorded: {}", listed(planned.record.iter().map(ToString::to_string).collect())));
     }
     let time = |ns: Option<u64>| ns.map(at_most);
     match &started.search {
         Some(search) => text += &sought(search, &time(started.budget_ns).unwrap_or_default()),
         None => {
-            text += &format!("margin {} % ({})\n", format_number(100.0 * started.margin), started.margin_source);
+            text += &line(&format!("margin {} % ({})", format_number(100.0 * started.margin), started.margin_source));
             text += &format!("{} trials a block, at most {} blocks", planned.trials_in_first_block, started.max_blocks);
             text += &time(planned.longest_ns).map(|time| format!("{time}; usually decided sooner")).unwrap_or_default();
         }
@@ -57,17 +48,22 @@ pub(crate) fn print(shared: &Shared, mut planned: Planned<'_>) -> Answer {
     Ok(Exit::Fine as u8)
 }
 
+/// One line, whatever is in it: names and commands may come from a stranger's page, and what is shown is what will run.
+fn line(text: &str) -> String {
+    format!("{}\n", output::one_line(text))
+}
+
 /// Prints what would be drawn from a table.
 pub(crate) fn print_table(shared: &Shared, on_table: &OnTable) -> Answer {
     let started = on_table.started();
     if shared.json {
         return output::print_document(started);
     }
-    let mut text = format!("on {} ({})\n", started.machine, started.system);
+    let mut text = line(&format!("on {} ({})", started.machine, started.system));
     match &started.search {
         Some(search) => text += &sought(search, &started.budget_ns.map(at_most).unwrap_or_default()),
         None => {
-            text.extend(started.settings.iter().map(|setting| format!("{}\n", setting.label)));
+            text.extend(started.settings.iter().map(|setting| line(&setting.label)));
             let budget = started.budget_ns.map(format_duration).map(|time| format!(", at most {time}"));
             text += &format!("at most {} blocks{}", started.max_blocks, budget.unwrap_or_default());
         }
@@ -102,10 +98,10 @@ fn all_steps(steps: &[Steps], searched: bool, verbose: bool) -> String {
     let mut text = String::new();
     for (index, steps) in steps.iter().enumerate() {
         let role = if index == 0 && !searched { " (reference)" } else { "" };
-        text += &format!("{}{role}\n", steps.label);
+        text += &line(&format!("{}{role}", steps.label));
         let side = |side: &str| if side.is_empty() { String::new() } else { side.replace('/', ": ") };
-        text.extend(steps.lines().map(|(of, line)| format!("    {}{}\n", side(&of), words(line))));
-        text.extend(steps.notes.iter().map(|note| format!("    note: {note}\n")));
+        text.extend(steps.lines().map(|(of, step)| line(&format!("    {}{}", side(&of), words(step)))));
+        text.extend(steps.notes.iter().map(|note| line(&format!("    note: {note}"))));
     }
     text
 }
@@ -128,9 +124,9 @@ fn counted_steps(steps: &[Steps], searched: bool) -> String {
         let (writes, same) = (all().count(), all().filter(|(_, line)| line.already).count());
         let same = if same > 0 { format!(", {same} already so") } else { String::new() };
         let noun = if writes == 1 { "write" } else { "writes" };
-        text += &format!("{}{role}: {writes} {noun}{same}\n", of.label);
+        text += &line(&format!("{}{role}: {writes} {noun}{same}", of.label));
     }
-    text.extend(notes.iter().take(notes_shown).map(|note| format!("note: {note}\n")));
+    text.extend(notes.iter().take(notes_shown).map(|note| line(&format!("note: {note}"))));
     let left: Vec<String> = [(steps.len() - shown, "more settings"), (notes.len() - notes_shown, "more notes")]
         .into_iter()
         .filter(|(count, _)| *count > 0)
@@ -149,7 +145,11 @@ fn sought(search: &SearchPlan, time: &str) -> String {
     let way = if search.goal.better == Better::Lower { "least" } else { "most" };
     let limits: String = search.requirements.iter().map(|limit| format!(", {limit}")).collect();
     let count = search.points.len();
-    format!("sought: the {way} {}{limits}, among {count} settings, of which a few are tried{time}", search.goal.name)
+    let sought = format!(
+        "sought: the {way} {}{limits}, among {count} settings, of which a few are tried{time}",
+        search.goal.name
+    );
+    output::one_line(&sought)
 }
 
 fn words(line: &StepLine) -> String {

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         output::error(&corrected::on_these_machines(&failure.sentence, &shared));
         failure.exit as u8
     });
-    ExitCode::from(code)
+    output::end(code)
 }
 
 fn dispatch(cli: Cli) -> Answer {

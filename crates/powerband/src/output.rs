@@ -5,8 +5,9 @@ mod indented;
 #[cfg(test)]
 mod schemas;
 
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use indicatif::ProgressBar;
 use powerband_rig::Note;
@@ -17,29 +18,65 @@ pub(crate) use document::Document;
 use document::Printed;
 use indented::Indented;
 
+/// Why a result could not be printed.
+static UNPRINTED: OnceLock<io::Error> = OnceLock::new();
+
+/// Takes how a write of a result ended, and answers whether anybody has it. A closed pipe means that nobody wants the rest; any
+/// other error is one of the command ([`end`]).
+fn written(result: io::Result<()>) -> bool {
+    result.map_err(|error| (error.kind() != io::ErrorKind::BrokenPipe).then(|| UNPRINTED.set(error))).is_ok()
+}
+
+/// The code the command ends with: not 0 where its result could not be printed.
+pub(crate) fn end(code: u8) -> ExitCode {
+    if let Some(why) = UNPRINTED.get() {
+        error(&format!("the result could not be written to standard output: {why}"));
+        return ExitCode::from(if code == 0 { Exit::CannotGoOn as u8 } else { code });
+    }
+    ExitCode::from(code)
+}
+
 /// Prints a result.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let text = clean::lines(text, colour());
+    let text = if out.is_terminal() { folded(&text, width()) } else { text.into_owned() };
     let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
-    // A closed pipe means nobody wants the rest.
-    let _ = write!(out, "{text}{newline}").and_then(|()| out.flush());
+    written(write!(out, "{text}{newline}").and_then(|()| out.flush()));
 }
+
+/// Lines that are too long for a terminal, folded: the rest stands below the last column of the line. Commands stay whole, so
+/// that they can be copied, and so does what has colours, as reports fit already.
+fn folded(text: &str, width: usize) -> String {
+    let line = |line: &str| {
+        let (begins, has_colours) = (line.trim_start(), line.contains('\u{1b}'));
+        if line.len() <= width || has_colours || COMMANDS.iter().any(|program| begins.starts_with(program)) {
+            return line.to_owned();
+        }
+        let leading = line.len() - begins.len();
+        let gap = begins.rfind("  ").map(|at| leading + line[leading..leading + at + 2].chars().count());
+        let hang = gap.filter(|at| *at <= width / 2).unwrap_or(leading + 2);
+        powerband_report::text::folded(line, width, hang).join("\n")
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// How lines begin that are typed.
+const COMMANDS: [&str; 3] = ["powerband ", "sudo ", "$ "];
 
 /// Prints what programs read, a page or a table: as it is, unless a terminal would get it.
 pub(crate) fn print_raw(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     let text = out.is_terminal().then(|| String::from_utf8_lossy(bytes).replace("\r\n", "\n"));
     let clean = text.as_deref().map(|text| clean::lines(text, false));
-    // A closed pipe means nobody wants the rest.
-    let _ = out.write_all(clean.as_deref().map_or(bytes, str::as_bytes)).and_then(|()| out.flush());
+    written(out.write_all(clean.as_deref().map_or(bytes, str::as_bytes)).and_then(|()| out.flush()));
 }
 
 /// Prints a line of what programs read, as it comes; answers whether anybody still reads.
 pub(crate) fn print_line(line: &str) -> bool {
     let mut out = std::io::stdout().lock();
     let clean = out.is_terminal().then(|| one_line(line));
-    writeln!(out, "{}", clean.as_deref().unwrap_or(line)).and_then(|()| out.flush()).is_ok()
+    written(writeln!(out, "{}", clean.as_deref().unwrap_or(line)).and_then(|()| out.flush()))
 }
 
 /// What a line of progress says.
@@ -71,10 +108,9 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Answer {
     let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     let told = value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Indented::default()));
     match told {
-        // A closed pipe means nobody wants the rest.
         Err(error) if !error.is_io() => return Err(Failure::new(Exit::Failed, error)),
-        told => drop(told.map(|()| out.write_all(b"\n").and_then(|()| out.flush()))),
-    }
+        told => written(told.map_err(Into::into).and_then(|()| out.write_all(b"\n").and_then(|()| out.flush()))),
+    };
     Ok(Exit::Fine as u8)
 }
 
@@ -83,7 +119,7 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Answer {
 /// The only text that is not made clean: anyone who types a command is shown what it prints.
 pub(crate) fn pass_on(stdout: &str, stderr: &str) {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
-    let _ = out.write_all(stdout.as_bytes()).and_then(|()| out.flush());
+    written(out.write_all(stdout.as_bytes()).and_then(|()| out.flush()));
     let _ = err.write_all(stderr.as_bytes());
 }
 
@@ -130,11 +166,11 @@ pub(crate) fn usage_error(refused: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
     if matches!(refused.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         print(&refused.to_string());
-        return ExitCode::SUCCESS;
+        return end(Exit::Fine as u8);
     }
     // Without a verb there is nothing to be precise about: say what the command is for.
     if matches!(refused.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
-        let verb = std::env::args().nth(1).filter(|word| word == "sim");
+        let verb = crate::typed::as_text().nth(1).filter(|word| word == "sim");
         let text = verb.map_or_else(crate::cli::first_screen, |_| refused.to_string());
         let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
         return ExitCode::from(Exit::Usage as u8);
@@ -143,7 +179,7 @@ pub(crate) fn usage_error(refused: &clap::Error) -> ExitCode {
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let what = text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
     let command = crate::cli::command();
-    let verb = std::env::args().skip(1).find(|word| command.find_subcommand(word).is_some());
+    let verb = crate::typed::as_text().skip(1).find(|word| command.find_subcommand(word).is_some());
     let next = match verb {
         Some(verb) => format!("`powerband {verb} --help` shows its options"),
         None => "`powerband --help` shows the verbs".to_owned(),
@@ -180,4 +216,18 @@ fn terminal_width() -> Option<usize> {
 pub(crate) fn colour() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
     std::io::stdout().is_terminal() && !dumb && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folded;
+
+    #[test]
+    fn what_is_too_long_for_a_terminal_goes_on_below_its_last_column() {
+        let text = "  calibrate    Measure the noise, and what can be detected\nshort\nnothing found here sets ondemand at all\n\
+            powerband try governor=ondemand,performance --load counter";
+        let lines = "  calibrate    Measure the\n               noise, and\n               what can be\n               detected\nshort\n\
+            nothing found here sets\n  ondemand at all\npowerband try governor=ondemand,performance --load counter";
+        assert_eq!(folded(text, 30), lines.replace("noise, and\n               what can be", "noise, and what\n               can be"));
+    }
 }

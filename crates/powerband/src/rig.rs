@@ -64,7 +64,7 @@ pub(crate) fn options(shared: &Shared) -> Options {
         dry_run: false,
         as_root: false,
         fleet: None,
-        command_line: std::env::args().collect(),
+        command_line: crate::typed::as_text().collect(),
     }
 }
 

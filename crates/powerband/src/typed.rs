@@ -3,7 +3,12 @@ use powerband_rig::Names;
 
 /// The words of this command, the program first, without a password in the URL of a store.
 pub(crate) fn words() -> impl Iterator<Item = String> {
-    std::env::args().map(|word| powerband_session::without_passwords(&word))
+    as_text().map(|word| powerband_session::without_passwords(&word))
+}
+
+/// The words as text: what is no UTF-8 shows as U+FFFD.
+pub(crate) fn as_text() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
 }
 
 /// As a shell takes it as one word.

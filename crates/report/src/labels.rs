@@ -48,12 +48,28 @@ fn share_knob(labels: &mut [String]) {
 
 /// The knob that all these labels set, and nothing else.
 pub(crate) fn one_knob<'l>(labels: impl IntoIterator<Item = &'l str>) -> Option<String> {
-    let knob = |label: &'l str| {
-        label.split_once('=').filter(|(knob, value)| !value.contains('=') && !knob.contains(' ')).map(|(knob, _)| knob)
+    shared_knobs(labels).filter(|knobs| knobs.len() == 1)?.pop()
+}
+
+/// The knobs that all these labels set, in one order, and nothing else.
+pub(crate) fn shared_knobs<'l>(labels: impl IntoIterator<Item = &'l str>) -> Option<Vec<String>> {
+    let knobs = |label: &'l str| -> Option<Vec<&'l str>> {
+        let knob = |word: &'l str| word.split_once('=').filter(|(_, value)| !value.contains('=')).map(|(knob, _)| knob);
+        label.split(' ').map(knob).collect()
     };
-    let mut knobs = labels.into_iter().map(knob);
-    let first = knobs.next()??;
-    knobs.all(|knob| knob == Some(first)).then(|| first.to_owned())
+    let mut all = labels.into_iter().map(knobs);
+    let first = all.next()??;
+    all.all(|knobs| knobs.as_ref() == Some(&first)).then(|| first.into_iter().map(str::to_owned).collect())
+}
+
+/// A label that sets these knobs without their names; any other as it is.
+pub(crate) fn values_alone(label: &str, knobs: &[String]) -> String {
+    let words: Vec<&str> = label.split(' ').collect();
+    let values = words.iter().zip(knobs).map(|(word, knob)| word.strip_prefix(knob.as_str())?.strip_prefix('='));
+    match values.collect::<Option<Vec<&str>>>() {
+        Some(values) if words.len() == knobs.len() => values.join(" "),
+        _ => label.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -4,5 +4,5 @@ mod fold;
 mod plain;
 
 pub(crate) use bordered::{LABELS, fit, frame};
-pub(crate) use fold::{clean, columns, cut, fold};
+pub(crate) use fold::{clean, columns, cut, cut_before, fold};
 pub(crate) use plain::aligned;

@@ -17,6 +17,11 @@ fn word(of: &RequirementStanding) -> String {
     }
 }
 
+/// Whether a setting breaks a requirement.
+pub(crate) fn is_broken(model: &Model, setting: u32) -> bool {
+    model.requirements.iter().any(|it| it.setting == setting && it.standing == Standing::Broken)
+}
+
 /// What is said of requirements in the finding: those broken, and those open; nothing where all hold.
 pub(crate) fn clause(model: &Model) -> Option<String> {
     let mut clauses = Vec::new();

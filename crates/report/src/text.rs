@@ -30,6 +30,12 @@ const NAMES: usize = 10;
 /// How many kinds of void trials are shown before the rest is counted.
 const KINDS: usize = 8;
 
+/// A line for a terminal of `width` columns: folded at blanks, what follows the first part indented by `indent` columns.
+#[must_use]
+pub fn folded(line: &str, width: usize, indent: usize) -> Vec<String> {
+    fold(line, width, indent)
+}
+
 /// Prints the full report for `width` columns (at least 40), with ANSI colours for the answer and the verdicts if wanted.
 #[must_use]
 pub fn render(model: &Model, width: usize, colour: bool) -> String {

@@ -36,6 +36,8 @@ pub struct ChangePoint {
 /// Kolmogorov's 5 % point.
 const KOLMOGOROV_5_PERCENT: f64 = 1.36;
 const INTERVAL_TAIL: f64 = 0.025;
+/// Share of a level that its rounding may be.
+const ROUNDING: f64 = 1e-12;
 
 /// The slope of the block levels with its interval; none below three blocks.
 #[must_use]
@@ -43,6 +45,9 @@ pub fn drift(block_levels: &[f64]) -> Option<Drift> {
     let n = block_levels.len();
     if n < 3 {
         return None;
+    }
+    if !vary(block_levels) {
+        return Some(Drift { per_block: 0.0, low: 0.0, high: 0.0 });
     }
     let count = n as f64;
     let middle = 0.5 * (count - 1.0);
@@ -63,23 +68,27 @@ pub fn drift(block_levels: &[f64]) -> Option<Drift> {
     Some(Drift { per_block, low: per_block - reach, high: per_block + reach })
 }
 
+/// Whether levels differ by more than the rounding of a mean.
+fn vary(levels: &[f64]) -> bool {
+    let (least, most) = levels.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), y| (l.min(*y), m.max(*y)));
+    most - least > ROUNDING * least.abs().max(most.abs())
+}
+
 /// The likeliest change point of the block levels; none below four blocks or when they do not vary.
 #[must_use]
 pub fn change_point(block_levels: &[f64]) -> Option<ChangePoint> {
     let n = block_levels.len();
-    if n < 4 {
+    if n < 4 || !vary(block_levels) {
         return None;
     }
     let count = n as f64;
     let mean = block_levels.iter().sum::<f64>() / count;
     let variance = block_levels.iter().map(|y| (y - mean) * (y - mean)).sum::<f64>() / (count - 1.0);
-    if variance <= 0.0 {
-        return None;
-    }
     let unit = (variance * count).sqrt();
     let mut sum = 0.0;
     let mut best = ChangePoint { after_blocks: 0, excursion: 0.0, flagged: false };
-    for (done, y) in block_levels.iter().enumerate() {
+    // Behind the last block the sum is nothing but rounding.
+    for (done, y) in block_levels[..n - 1].iter().enumerate() {
         sum += y - mean;
         let excursion = sum.abs() / unit;
         if excursion > best.excursion {

@@ -6,6 +6,7 @@ use powerband_record::{
 };
 
 use super::{KnobColumn, TableKnob, TableMachine, plain};
+use crate::cost::{ByCost, by_cost};
 use crate::crossing::most_settings;
 use crate::resolve::{requirements, rules, with_reference};
 use crate::search::Asked;
@@ -259,6 +260,8 @@ pub fn resolve_table(plan: &Plan, table: &TableMachine) -> Result<Resolved, Reso
         .into());
     }
     let settings = table.settings(plan)?;
+    let meant = |knob: &KnobRef| Ok(table.knobs[table.knob(knob)?].name.clone());
+    let ByCost { settings, order: cost_order, note } = by_cost(plan, settings, &meant)?;
     let others = settings.iter().filter(|setting| !setting.assignments.is_empty());
     others.map(|setting| table.cells_of(setting)).collect::<Result<Vec<_>, _>>()?;
     let asked = match &plan.tune {
@@ -289,11 +292,13 @@ pub fn resolve_table(plan: &Plan, table: &TableMachine) -> Result<Resolved, Reso
         metrics,
         search,
         requirements: required,
+        cost_order,
+        notes: note.iter().cloned().collect(),
         // Rows do not warm up.
         warmup: plan.warmup.unwrap_or(0),
         ..rules(plan)?
     };
     let (load, narrow) = (plan.load.clone(), Selection::everywhere());
     let variants = Vec::new();
-    Ok(Resolved { started, settings, load, variants, picks: Vec::new(), narrow, notes: Vec::new() })
+    Ok(Resolved { started, settings, load, variants, picks: Vec::new(), narrow, notes: note.into_iter().collect() })
 }

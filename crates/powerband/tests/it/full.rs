@@ -97,3 +97,22 @@ fn results_are_kept_up_to_the_last_finished_trial() {
     assert!(whole.lines().skip(1).zip(kept.lines().skip(1)).take(3 * done(&kept)).all(|(whole, kept)| whole == kept));
     assert!(done(&whole) == 80 && trials <= 81, "{} trials of {trials} are kept", done(&whole));
 }
+
+#[test]
+fn a_result_that_could_not_be_printed_is_an_error() {
+    let desk = Desk::new();
+    let commands: [&[&str]; 5] = [
+        &["--help"],
+        &["sim", "list"],
+        &["sim", "list", "--json"],
+        &["completions", "bash"],
+        &["--machine", "sim:quadcore", "watch", "--json", "--count", "2"],
+    ];
+    for words in commands {
+        let mut command = desk.command(words);
+        command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
+        let ran = Ran::of(&command.output().unwrap());
+        let why = ran.refused(8);
+        assert!(why.contains("could not be written to standard output: No space left"), "{words:?}: {why}");
+    }
+}

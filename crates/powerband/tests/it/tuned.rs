@@ -256,6 +256,24 @@ fn a_table_is_compared_by_try_too_and_another_table_is_known_for_one() {
     assert!(why.contains("its table was a table of 184 rows"), "{why}");
 }
 
+#[test]
+fn the_knee_of_a_table_is_found_as_that_of_a_machine() {
+    let desk = Desk::new();
+    let rate = |f: f64, repeat: u32| f.min(500.0) / 5.0 + f64::from(repeat % 4) * 0.05;
+    let row = |(f, repeat): (u32, u32)| format!("{},{:.2},{:.3},{repeat}\n", f * 1000, rate(f.into(), repeat), f / 100);
+    let rows = [400, 500, 600, 700].into_iter().flat_map(|f| (0..8).map(move |repeat| (f, repeat))).map(row);
+    fs::write(desk.beside("k.csv"), format!("khz,rate,watts,repeat\n{}", rows.collect::<String>())).unwrap();
+    let about = "title = \"knee\"\ntrial = \"10s\"\nrepeat = \"repeat\"\n[[knob]]\ncolumn = \"khz\"\nname = \"freq\"\n\
+        [[metric]]\ncolumn = \"rate\"\nbetter = \"higher\"\njudged = true\n[[metric]]\ncolumn = \"watts\"\nboundary = \"wall\"\n";
+    fs::write(desk.beside("k.toml"), about).unwrap();
+    let machine = format!("table:{}", desk.beside("k.csv").display());
+    let report = desk.report(&["--machine", &machine, "try", "freq=all", "--knee", "freq", "--blocks", "40"]);
+    assert_eq!(report.settings[0].label, "freq=700MHz", "the costliest is the reference");
+    assert_eq!(report.knee.and_then(|knee| knee.knee).as_deref(), Some("freq=500MHz"));
+    let why = desk.run(&["--machine", &machine, "try", "freq=all", "--knee", "rx-usecs"]).refused(2);
+    assert!(why.contains("rx-usecs"), "{why}");
+}
+
 /// Counts to a fixed number; at 100 % of a CPU that takes a moment, at less longer.
 const WORK: [&str; 4] = ["--", "sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"];
 

@@ -1,8 +1,8 @@
 //! A comparison in words: the finding, a table a metric, and what must be known.
-use powerband_record::{BASELINE, Better, InOrder, Verdict, format_number, unit_of};
+use powerband_record::{BASELINE, Better, InOrder, Verdict, format_number, seen, unit_of};
 
 use super::{Comparison, ComparisonRow, How};
-use crate::labels::one_knob;
+use crate::labels::{shared_knobs, values_alone};
 use crate::layout::{aligned, clean, cut, fit, fold};
 use crate::words::{counted, percent, word};
 
@@ -116,6 +116,7 @@ const CAVEATS: usize = 2;
 
 /// The default text, the finding last: at most 24 lines of 80 columns. `all` is what is typed for everything.
 pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
+    let of = &shown_whole(of);
     let mut rows: Vec<&ComparisonRow> = of.rows.iter().collect();
     let several = rows.windows(2).any(|pair| pair[0].metric != pair[1].metric);
     // What differs comes first, where not everything has room.
@@ -124,12 +125,12 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
     }
     let mut lines = Vec::new();
     if !rows.is_empty() {
-        // One knob's name is said once: what tells rows apart must not be cut off.
+        // Knobs' names are said once: what tells rows apart must not be cut off.
         let labels = of.rows.iter().flat_map(|row| [&row.setting, &row.against]).map(|label| setting_of(label));
-        let knob = one_knob(labels.filter(|label| *label != BASELINE));
-        let named = knob.as_deref().unwrap_or("setting");
-        let head = ["metric", named, "against", "change", "interval", "verdict", "by"].map(str::to_owned).to_vec();
-        let one = rows.iter().take(ROWS).map(|row| brief_cells(row, knob.as_deref()));
+        let knobs = shared_knobs(labels.filter(|label| *label != BASELINE)).unwrap_or_default();
+        let named = if knobs.is_empty() { "setting".to_owned() } else { knobs.join(" ") };
+        let head = ["metric", &named, "against", "change", "interval", "verdict", "by"].map(str::to_owned).to_vec();
+        let one = rows.iter().take(ROWS).map(|row| brief_cells(row, &knobs));
         let references = references(&of.rows);
         let shown = |column: usize| (column != 0 || several) && (column != 2 || references.is_none());
         let keep = |row: Vec<String>| row.into_iter().enumerate().filter(|(at, _)| shown(*at)).map(|(_, cell)| cell);
@@ -194,14 +195,15 @@ fn setting_of(label: &str) -> &str {
     label.rsplit_once(" of experiment ").map_or(label, |(setting, _)| setting)
 }
 
-/// Cells of a row; `knob` is the head of its column and not said again.
-fn brief_cells(row: &ComparisonRow, knob: Option<&str>) -> Vec<String> {
+/// Cells of a row; `knobs` are the head of its column and not said again.
+fn brief_cells(row: &ComparisonRow, knobs: &[String]) -> Vec<String> {
     let unit = if row.absolute { unit_of(&row.metric) } else { "%" };
     let change = row.change.map_or_else(|| "-".to_owned(), |change| format!("{} {unit}", shown(row, change)));
     let between = interval(row).map_or_else(|| "-".to_owned(), |it| it.replace(" .. ", ".."));
     let short = |label: &str| {
-        let typed = as_typed(label);
-        knob.map_or_else(|| typed.clone(), |knob| typed.replacen(&format!("{knob}="), "", 1))
+        let (typed, setting) = (as_typed(label), setting_of(label));
+        let id = typed.strip_suffix(setting).unwrap_or_default();
+        format!("{id}{}", values_alone(setting, knobs))
     };
     let (setting, mut against) = (short(&row.setting), short(&row.against));
     if let (Some((_, of)), Some((id, other))) = (setting.split_once(':'), against.split_once(':'))
@@ -214,7 +216,18 @@ fn brief_cells(row: &ComparisonRow, knob: Option<&str>) -> Vec<String> {
     vec![row.metric.clone(), setting, against, change, between, word(row.verdict).into(), by]
 }
 
+/// With every character of the names seen: two that differ in one that is not must not look alike.
+fn shown_whole(of: &Comparison) -> Comparison {
+    let mut of = of.clone();
+    of.finding = seen(&of.finding);
+    for row in &mut of.rows {
+        [&mut row.setting, &mut row.against, &mut row.metric].into_iter().for_each(|name| *name = seen(name));
+    }
+    of
+}
+
 pub(super) fn render(of: &Comparison, width: usize) -> String {
+    let of = &shown_whole(of);
     let mut lines = fold(&format!("{}.", clean(&of.finding)), width, 0);
     lines.push(String::new());
     let rate = format!("error rate {} for all differences claimed together", percent(of.alpha));

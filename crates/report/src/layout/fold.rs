@@ -34,6 +34,15 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
+/// The end, when it is longer than `most` columns.
+pub(crate) fn cut_before(text: &str, most: usize) -> String {
+    if columns(text) <= most {
+        return text.to_owned();
+    }
+    let backwards: String = text.chars().rev().collect();
+    cut(&backwards, most).chars().rev().collect()
+}
+
 /// How many columns a text takes.
 pub(crate) fn columns(text: &str) -> usize {
     text.width()

@@ -1,5 +1,7 @@
 //! Tables without borders, a line a row: what is too wide is cut.
-use super::{clean, columns, cut};
+use std::collections::BTreeSet;
+
+use super::{clean, columns, cut, cut_before};
 
 /// Between columns.
 const GAP: usize = 2;
@@ -21,15 +23,31 @@ pub(crate) fn aligned(rows: &[Vec<String>], left: usize, width: usize, shrink: &
             *of = wide - 1;
         }
     }
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(place, (text, wide))| {
-            let text = cut(&clean(text), *wide);
-            let fill = " ".repeat(wide.saturating_sub(columns(&text)));
+    let column = |(place, wide): (usize, &usize)| {
+        let texts: Vec<String> = rows.iter().map(|row| clean(row.get(place).map_or("", String::as_str))).collect();
+        shortened(&texts, *wide)
+    };
+    let texts: Vec<Vec<String>> = widths.iter().enumerate().map(column).collect();
+    let line = |row: usize| {
+        let cells = texts.iter().zip(&widths).enumerate().map(|(place, (column, wide))| {
+            let text = &column[row];
+            let fill = " ".repeat(wide.saturating_sub(columns(text)));
             if place < left { format!("{text}{fill}") } else { format!("{fill}{text}") }
         });
         cut(cells.collect::<Vec<_>>().join("  ").trim_end(), width)
     };
-    rows.iter().map(line).collect()
+    (0..rows.len()).map(line).collect()
+}
+
+/// Texts of a column in so many columns of a terminal: their beginnings, or their ends where those tell more of them apart.
+fn shortened(texts: &[String], wide: usize) -> Vec<String> {
+    let apart = |texts: &[String]| texts.iter().collect::<BTreeSet<_>>().len();
+    let begins: Vec<String> = texts.iter().map(|text| cut(text, wide)).collect();
+    if apart(&begins) == apart(texts) {
+        return begins;
+    }
+    let ends: Vec<String> = texts.iter().map(|text| cut_before(text, wide)).collect();
+    if apart(&ends) > apart(&begins) { ends } else { begins }
 }
 
 #[cfg(test)]
@@ -42,5 +60,19 @@ mod tests {
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(ToString::to_string).collect()).collect();
         assert_eq!(aligned(&rows, 2, 24, &[1]), ["a   what it is         1", "bb  a very long tex…  22"]);
         assert_eq!(aligned(&rows, 2, 80, &[1])[1], "bb  a very long text that has no room here  22");
+    }
+
+    #[test]
+    fn what_tells_rows_apart_is_not_cut_off() {
+        let rows = [
+            ["setting", "nodes"],
+            ["file:/sys/module/m/parameters/p=1", "3"],
+            ["file:/sys/module/m/parameters/p=20", "3"],
+        ];
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(ToString::to_string).collect()).collect();
+        assert_eq!(
+            aligned(&rows, 1, 20, &[0]),
+            ["setting        nodes", "…rameters/p=1      3", "…ameters/p=20      3"]
+        );
     }
 }

@@ -60,6 +60,13 @@ impl MetricJudge {
         };
         let mut look = self.setting_look(index, contrast);
         look.claim = claim;
+        // How large a difference is, steps of the readings may hide; its sign is shown, as rounding keeps the order.
+        match claim {
+            Claim::Higher => look.interval.0 = look.interval.0.max(0.0),
+            Claim::Lower => look.interval.1 = look.interval.1.min(0.0),
+            Claim::Open | Claim::Same | Claim::SameButDifferent => {}
+        }
+        look.shown_interval = (self.rules.shown(look.interval.0), self.rules.shown(look.interval.1));
         look.claimed_at = Some(contrast.blocks);
         look.without_after = after.filter(|_| differs).and_then(|after| self.interval_without(after, index));
         let state = &mut self.states[index];

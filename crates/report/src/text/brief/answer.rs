@@ -15,16 +15,24 @@ const NAMED: usize = 3;
 /// Metrics besides the decision metrics in one sentence.
 const BESIDES: usize = 2;
 
-/// The sentences, the most important first.
-pub(super) fn sentences(model: &Model) -> Vec<String> {
-    let mut said: Vec<String> = ended(model).into_iter().collect();
+/// A sentence of the answer.
+pub(super) struct Sentence {
+    pub(super) text: String,
+    /// Whether it only says in words what the table shows.
+    pub(super) in_table: bool,
+}
+
+/// The sentences, in the order they are read.
+pub(super) fn sentences(model: &Model) -> Vec<Sentence> {
+    let own = |text| Sentence { text, in_table: false };
+    let mut said: Vec<Sentence> = ended(model).into_iter().map(own).collect();
     if model.started.search.is_some() {
-        said.extend(super::search::sentences(model));
+        said.extend(super::search::sentences(model).into_iter().map(own));
     } else if model.started.calibration {
-        said.extend(calibration::answer(model));
+        said.extend(calibration::answer(model).into_iter().map(own));
     } else {
         said.extend(compared(model));
-        said.extend(requirements::clause(model).map(|clause| format!("Required: {clause}.")));
+        said.extend(requirements::clause(model).map(|clause| own(format!("Required: {clause}."))));
     }
     said
 }
@@ -42,24 +50,26 @@ fn ended(model: &Model) -> Option<String> {
     }
 }
 
-fn compared(model: &Model) -> Vec<String> {
+fn compared(model: &Model) -> Vec<Sentence> {
+    let own = |text| Sentence { text, in_table: false };
+    let in_table = |text| Sentence { text, in_table: true };
     let times = times_as_fast(model);
     if !times.is_empty() {
         let open = model.judged().flat_map(|(place, _)| model.verdicts(place)).any(|it| !differs(it));
         let rest = if open { unadvised(model) } else { Vec::new() };
-        return times.into_iter().chain(rest).collect();
+        return times.into_iter().map(own).chain(rest.into_iter().map(in_table)).collect();
     }
     let Some(advice) = advice(model) else {
-        let knee = sentence::knee(model).map(|knee| format!("{}.", capital(&knee)));
+        let knee = sentence::knee(model).map(|knee| own(format!("{}.", capital(&knee))));
         // Of two commands the verdict says it all.
         let says_all =
             model.settings.len() == 2 && model.judged().any(|(_, metric)| commands::are_compared(model, &metric.name));
-        let none = no_advice(model).filter(|_| !says_all).map(|why| format!("{}.", capital(&why)));
-        return knee.into_iter().chain(unadvised(model)).chain(none).collect();
+        let none = no_advice(model).filter(|_| !says_all).map(|why| own(format!("{}.", capital(&why))));
+        return knee.into_iter().chain(unadvised(model).into_iter().map(in_table)).chain(none).collect();
     };
     // Where there was a choice, what it was made by.
     let why = (better(model) > 1 && model.knee.is_none()).then(|| format!("Chosen because {}.", advice.why));
-    [of_setting(model, advice.setting)].into_iter().chain(why).collect()
+    [own(of_setting(model, advice.setting))].into_iter().chain(why.map(in_table)).collect()
 }
 
 /// What the comparison of commands comes to: how many times as fast one is as another.

@@ -23,7 +23,7 @@ pub(in super::super) enum Room {
     Ample,
     /// Caveats are counted.
     Scarce,
-    /// The first sentences of the answer only.
+    /// Of the answer what the table does not show.
     Least,
 }
 
@@ -34,11 +34,17 @@ const FEW: usize = 2;
 pub(in super::super) fn lines(model: &Model, width: usize, colour: bool, room: Room) -> Vec<String> {
     let mut lines = Vec::new();
     let mut sentences = answer::sentences(model);
-    if room == Room::Least && sentences.len() > FEW {
-        sentences.truncate(FEW);
+    if room == Room::Least {
+        // What the table does not show stays; of what it shows as much as there is room for.
+        let mut spare = FEW.saturating_sub(sentences.iter().filter(|sentence| !sentence.in_table).count());
+        sentences.retain(|sentence| {
+            let stays = !sentence.in_table || spare > 0;
+            spare = spare.saturating_sub(usize::from(sentence.in_table));
+            stays
+        });
     }
     for (place, sentence) in sentences.iter().enumerate() {
-        lines.extend(painted(shortened(fold(sentence, width, 0)), colour && place == 0, "1"));
+        lines.extend(painted(shortened(fold(&sentence.text, width, 0)), colour && place == 0, "1"));
     }
     let incomplete = model.restored.as_ref().is_some_and(|done| !done.failed.is_empty());
     let rate = certainty(model);
