@@ -1,4 +1,5 @@
 //! The bench: what answers a trial. A World with knobs, meters and a load is one; a formula is another.
+use powerband_machine::Wake;
 use powerband_record::{Event, Fact, Outcome, PlannedTrial, SearchPlan, Void};
 use thiserror::Error;
 
@@ -115,6 +116,18 @@ impl Halt {
             Ok(value) => Ok(Ok(value)),
             Err(Halt::Void(void)) => Ok(Err(void)),
             Err(Halt::Fatal(fatal)) => Err(fatal),
+        }
+    }
+
+    /// Passes on what woke a wait, unless it ends the trial: a request to stop, or a lost machine.
+    ///
+    /// # Errors
+    /// [`Void::Stopped`], and [`Fatal::Lost`].
+    pub(crate) fn check(wake: Wake) -> Result<Wake, Halt> {
+        match wake {
+            Wake::Stop(_) => Err(Void::Stopped.into()),
+            Wake::Lost(side, why) => Err(Fatal::Lost { side: side.to_string(), why }.into()),
+            wake => Ok(wake),
         }
     }
 }

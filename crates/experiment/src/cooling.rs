@@ -2,11 +2,11 @@
 #[cfg(test)]
 mod tests;
 
-use powerband_machine::{Look, Wake, World};
+use powerband_machine::{Look, World};
 use powerband_meter::state::ThermalZones;
-use powerband_record::{Cool, Void, format_duration, format_number};
+use powerband_record::{Cool, format_duration, format_number};
 
-use crate::{Fatal, Halt, Journal};
+use crate::{Halt, Journal};
 
 /// How often the temperature is looked at, ns.
 const LOOK_NS: u64 = 1_000_000_000;
@@ -37,11 +37,7 @@ impl Cooling {
                 format_number(hottest_c),
                 format_number(cool.at_most_c)
             ));
-            match world.wait(Some(until_ns.min(now_ns + LOOK_NS))) {
-                Wake::Stop(_) => return Err(Void::Stopped.into()),
-                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }.into()),
-                _ => {}
-            }
+            Halt::check(world.wait(Some(until_ns.min(now_ns + LOOK_NS))))?;
         }
         self.waited_ns += world.now_ns() - began_ns;
         Ok(())

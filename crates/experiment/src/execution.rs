@@ -6,9 +6,9 @@ use powerband_load::{Finishes, Load, LoadPart, RigEnds, Server, failed, joined};
 use powerband_machine::{Job, ProcessId, Sampling, SpawnError, User, Wake, World};
 use powerband_record::{CpuList, Output, Side, Void, Work, format_duration};
 
+use crate::Halt;
 use crate::listening::{Listening, listening};
 use crate::metering::Around;
-use crate::{Fatal, Halt};
 
 /// Grace between asking a load to end and making it.
 const GRACE_NS: u64 = 3_000_000_000;
@@ -116,7 +116,7 @@ impl<'w> Execution<'w> {
     /// Runs `load` to its end; the near parts in `place`, `watches` read around the metered part of each side.
     ///
     /// # Errors
-    /// [`Fatal::Lost`] when a machine is lost, [`Halt::Void`] for a load that fails, hangs or is stopped.
+    /// [`Halt::Fatal`] when a machine is lost, [`Halt::Void`] for a load that fails, hangs or is stopped.
     pub(crate) fn run(
         world: &'w mut dyn World,
         load: &Load,
@@ -249,11 +249,8 @@ impl<'w> Execution<'w> {
                     part.side
                 ));
             }
-            match self.world.wait(Some(now_ns + LISTENS_LOOK_NS)) {
-                Wake::Ended(side, process) => self.take(side, process),
-                Wake::Stop(_) => return Err(Void::Stopped.into()),
-                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }.into()),
-                _ => {}
+            if let Wake::Ended(side, process) = Halt::check(self.world.wait(Some(now_ns + LISTENS_LOOK_NS)))? {
+                self.take(side, process);
             }
             if !self.running.contains_key(&(server.part, part.side)) {
                 let well = self.finishes.get(server.part).is_none_or(|finished| finished.status.success());
@@ -304,7 +301,7 @@ impl<'w> Execution<'w> {
                 let why = format!("the load '{}' ended before it was ready", load.describe());
                 return Err(Void::LoadFailed { why }.into());
             }
-            match self.world.wait(until_ns) {
+            match Halt::check(self.world.wait(until_ns))? {
                 Wake::Ended(side, process) => {
                     self.take(side, process);
                     if self.finishes.values().any(|finished| !finished.status.success()) && !self.running.is_empty() {
@@ -314,8 +311,6 @@ impl<'w> Execution<'w> {
                     }
                 }
                 Wake::Said(side, process, value) => self.hear(side, process, &value),
-                Wake::Stop(_) => return Err(Void::Stopped.into()),
-                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }.into()),
                 Wake::Deadline => {
                     let limit =
                         load.length_ns().map(|ns| format_duration(SLACK_FACTOR * ns + SLACK_NS)).unwrap_or_default();

@@ -207,14 +207,8 @@ impl<'w> WorldBench<'w> {
     }
 
     fn wait(&mut self, until_ns: u64) -> Result<(), Halt> {
-        loop {
-            match self.world.wait(Some(until_ns)) {
-                Wake::Deadline => return Ok(()),
-                Wake::Stop(_) => return Err(Void::Stopped.into()),
-                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }.into()),
-                _ => {}
-            }
-        }
+        while Halt::check(self.world.wait(Some(until_ns)))? != Wake::Deadline {}
+        Ok(())
     }
 
     /// Runs the load under the meters and reads every metric.
