@@ -1,8 +1,8 @@
 //! The race: each searcher on each surface, at the same budget and noise, into rows and lines of a picture.
 
 use anyhow::{Result, anyhow};
-use powerband_advice::replay::ReplayTable;
 use powerband_report::picture::chart::{Chart, Line};
+use powerband_testkit::replay::ReplayTable;
 
 use crate::optuna::{Environment, Peer, Sampler};
 use crate::picture;

@@ -18,8 +18,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use powerband_advice::replay::ReplayTable;
 use powerband_stats::{Draws, Purpose};
+use powerband_testkit::replay::ReplayTable;
 
 use contest::{Entrant, Searcher, Surface, Terms};
 use score::Score;

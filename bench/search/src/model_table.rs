@@ -1,8 +1,8 @@
 //! What a dozen settings teach of all others: median errors of the model, and how often its intervals cover.
 
-use powerband_advice::replay::ReplayTable;
 use powerband_advice::{Candidate, Coordinates, Data, Goal, Process};
 use powerband_stats::{Draws, Purpose};
+use powerband_testkit::replay::ReplayTable;
 use std::sync::Arc;
 
 /// Settings in a Latin hypercube.

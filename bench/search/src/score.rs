@@ -1,7 +1,7 @@
 //! What many searches come to: medians, 95th percentiles and shares, as a row of the table.
 
 use powerband_advice::SearchConclusion;
-use powerband_advice::replay::{Played, ReplayTable};
+use powerband_testkit::replay::{Played, ReplayTable};
 
 use crate::searchers::{BUDGET, Naive};
 

@@ -3,8 +3,8 @@
 
 use anyhow::{Result, anyhow};
 use powerband_advice::Candidate;
-use powerband_advice::replay::{Played, ReplayTable};
 use powerband_stats::{Draws, Purpose};
+use powerband_testkit::replay::{Played, ReplayTable};
 use std::collections::BTreeSet;
 
 use crate::optuna::Peer;

@@ -1,8 +1,8 @@
 //! Surfaces of known truth that need no data: servers drawn from the laws, and what makes life hard for a search.
 
-use powerband_advice::replay::{FrequencyAxis, ReplayServer, ReplayTable};
 use powerband_advice::{Factor, FactorKind};
 use powerband_stats::{Draws, Purpose};
+use powerband_testkit::replay::{FrequencyAxis, ReplayServer, ReplayTable};
 
 /// kHz in a GHz: frequencies are told as cpufreq tells them.
 const KHZ_PER_GHZ: f64 = 1e6;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use powerband_advice::replay::ReplayTable;
 use powerband_advice::{Factor, FactorKind, Space};
+use powerband_testkit::replay::ReplayTable;
 
 /// The interrupt delay that means adaptive: not a number, so left out.
 const ADAPTIVE_USECS: u32 = 1;

@@ -1,9 +1,9 @@
 //! How well a gain is shared among its knobs: shares from runs of the settings in between, against the shares of the truth.
 
 use powerband_advice::Candidate;
-use powerband_advice::replay::ReplayTable;
 use powerband_advice::why::{Explanation, Players, Question, Runs, Subset, Unexplained, explain};
 use powerband_stats::{Draws, Purpose};
+use powerband_testkit::replay::ReplayTable;
 
 /// Runs of start and winner: a confirmation in few blocks.
 const BLOCKS: usize = 3;

@@ -1,10 +1,10 @@
 //! Two settings that differ in nothing (or whose means do not), under noises that rules of thumb were not made for: how often each
 //! method calls them different, and for how many trials.
 
-use powerband_stats::formula::run_seed;
 use powerband_stats::noise::NoiseStream;
-use powerband_stats::race::{Contender, NOISES, two_alike};
 use powerband_stats::{Draws, Error, Purpose, Spending};
+use powerband_testkit::formula::run_seed;
+use powerband_testkit::race::{Contender, NOISES, two_alike};
 use serde::Serialize;
 use std::sync::Arc;
 

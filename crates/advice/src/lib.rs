@@ -15,7 +15,6 @@ mod answer;
 mod error;
 mod problem;
 mod process;
-pub mod replay;
 mod search;
 mod space;
 

@@ -1,4 +1,5 @@
 //! The bench: what answers a trial. A World with knobs, meters and a load is one; a formula is another.
+use powerband_machine::Wake;
 use powerband_record::{Event, Fact, Outcome, PlannedTrial, SearchPlan, Void};
 use thiserror::Error;
 
@@ -96,6 +97,59 @@ pub enum Fatal {
     StoppedComputing,
 }
 
+/// Why a trial has no outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Halt {
+    /// The trial does not count: it is kept, and repeated.
+    Void(Void),
+    /// The experiment cannot go on.
+    Fatal(Fatal),
+}
+
+impl Halt {
+    /// Separates what ends the experiment, which is the error, from a trial that counts or is void.
+    ///
+    /// # Errors
+    /// [`Fatal`], if that is what the answer is.
+    pub fn split<T>(answer: Result<T, Halt>) -> Result<Result<T, Void>, Fatal> {
+        match answer {
+            Ok(value) => Ok(Ok(value)),
+            Err(Halt::Void(void)) => Ok(Err(void)),
+            Err(Halt::Fatal(fatal)) => Err(fatal),
+        }
+    }
+
+    /// Passes on what woke a wait, unless it ends the trial: a request to stop, or a lost machine.
+    ///
+    /// # Errors
+    /// [`Void::Stopped`], and [`Fatal::Lost`].
+    pub(crate) fn check(wake: Wake) -> Result<Wake, Halt> {
+        match wake {
+            Wake::Stop(_) => Err(Void::Stopped.into()),
+            Wake::Lost(side, why) => Err(Fatal::Lost { side: side.to_string(), why }.into()),
+            wake => Ok(wake),
+        }
+    }
+}
+
+impl From<Void> for Halt {
+    fn from(void: Void) -> Self {
+        Halt::Void(void)
+    }
+}
+
+impl From<Fatal> for Halt {
+    fn from(fatal: Fatal) -> Self {
+        Halt::Fatal(fatal)
+    }
+}
+
+impl From<JournalError> for Halt {
+    fn from(error: JournalError) -> Self {
+        Halt::Fatal(error.into())
+    }
+}
+
 /// Answers trials. Settings go by their index in the experiment.
 pub trait Bench {
     /// The clock trials are timed and budgets counted by, ns from an arbitrary start.
@@ -104,8 +158,8 @@ pub trait Bench {
     /// Runs one trial from turning to restoring.
     ///
     /// # Errors
-    /// [`Fatal`] when the experiment cannot go on; a trial that merely does not count is `Ok(Err(void))`.
-    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal>;
+    /// [`Halt::Void`] when the trial does not count, [`Halt::Fatal`] when the experiment cannot go on.
+    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Outcome, Halt>;
 
     /// Tries everything the trials will need and puts it back, before time is spent: rights, values, knobs. Answers the settings,
     /// as counted in the experiment, that came to the same as others and need no trials, with why.
@@ -171,8 +225,8 @@ impl<F: FnMut(&PlannedTrial) -> Result<Outcome, Void>> Bench for FormulaBench<F>
         self.clock_ns
     }
 
-    fn trial(&mut self, trial: &PlannedTrial, _: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+    fn trial(&mut self, trial: &PlannedTrial, _: &mut dyn Journal) -> Result<Outcome, Halt> {
         self.clock_ns += self.trial_ns;
-        Ok((self.formula)(trial))
+        Ok((self.formula)(trial)?)
     }
 }

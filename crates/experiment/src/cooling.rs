@@ -2,11 +2,11 @@
 #[cfg(test)]
 mod tests;
 
-use powerband_machine::{Look, Wake, World};
+use powerband_machine::{Look, World};
 use powerband_meter::state::ThermalZones;
-use powerband_record::{Cool, Void, format_duration, format_number};
+use powerband_record::{Cool, format_duration, format_number};
 
-use crate::{Fatal, Journal};
+use crate::{Halt, Journal};
 
 /// How often the temperature is looked at, ns.
 const LOOK_NS: u64 = 1_000_000_000;
@@ -21,12 +21,7 @@ pub(crate) struct Cooling {
 
 impl Cooling {
     /// Waits until every machine that tells its temperature is as cool as asked, or the time is over.
-    pub(crate) fn wait(
-        &mut self,
-        world: &mut dyn World,
-        cool: &Cool,
-        journal: &mut dyn Journal,
-    ) -> Result<Result<(), Void>, Fatal> {
+    pub(crate) fn wait(&mut self, world: &mut dyn World, cool: &Cool, journal: &mut dyn Journal) -> Result<(), Halt> {
         let began_ns = world.now_ns();
         let until_ns = began_ns.saturating_add(cool.timeout_ns);
         loop {
@@ -42,14 +37,10 @@ impl Cooling {
                 format_number(hottest_c),
                 format_number(cool.at_most_c)
             ));
-            match world.wait(Some(until_ns.min(now_ns + LOOK_NS))) {
-                Wake::Stop(_) => return Ok(Err(Void::Stopped)),
-                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }),
-                _ => {}
-            }
+            Halt::check(world.wait(Some(until_ns.min(now_ns + LOOK_NS))))?;
         }
         self.waited_ns += world.now_ns() - began_ns;
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// What is to be known of it next to the verdicts.

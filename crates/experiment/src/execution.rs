@@ -6,7 +6,7 @@ use powerband_load::{Finishes, Load, LoadPart, RigEnds, Server, failed, joined};
 use powerband_machine::{Job, ProcessId, Sampling, SpawnError, User, Wake, World};
 use powerband_record::{CpuList, Output, Side, Void, Work, format_duration};
 
-use crate::Fatal;
+use crate::Halt;
 use crate::listening::{Listening, listening};
 use crate::metering::Around;
 
@@ -116,14 +116,14 @@ impl<'w> Execution<'w> {
     /// Runs `load` to its end; the near parts in `place`, `watches` read around the metered part of each side.
     ///
     /// # Errors
-    /// [`Fatal::Lost`] when a machine is lost. A load that fails, hangs or is stopped is `Ok(Err(void))`.
+    /// [`Halt::Fatal`] when a machine is lost, [`Halt::Void`] for a load that fails, hangs or is stopped.
     pub(crate) fn run(
         world: &'w mut dyn World,
         load: &Load,
         rig: &RigEnds,
         place: Place,
         watches: BTreeMap<Side, Vec<Sampling>>,
-    ) -> Result<Result<Ran, Void>, Fatal> {
+    ) -> Result<Ran, Halt> {
         let near = world.covered(Side::Near).first().copied().unwrap_or_default();
         let mut execution = Execution {
             near,
@@ -147,19 +147,17 @@ impl<'w> Execution<'w> {
         };
         let from_ns = execution.world.now_ns();
         let until_ns = load.length_ns().map(|length| from_ns + SLACK_FACTOR * length + SLACK_NS);
-        let result = match execution.start_background() {
-            Ok(()) => execution.drive(load, rig, until_ns),
-            Err(void) => Ok(Err(void)),
-        };
-        if !matches!(result, Ok(Ok(()))) || !execution.background.is_empty() {
+        let result = execution.start_background().and_then(|()| execution.drive(load, rig, until_ns));
+        if result.is_err() || !execution.background.is_empty() {
             execution.end_all();
         }
         let left_behind = execution.end_left_behind();
-        if let (Ok(Ok(())), Some(why)) = (&result, execution.ended_early.take()) {
-            return Ok(Err(Void::LoadFailed { why }));
+        result?;
+        let Execution { finishes, around, ended_early, .. } = execution;
+        if let Some(why) = ended_early {
+            return Err(Void::LoadFailed { why }.into());
         }
-        let Execution { finishes, around, .. } = execution;
-        Ok(result?.and_then(|()| left_behind.map(|left_behind| Ran { finishes, around, left_behind })))
+        Ok(Ran { finishes, around, left_behind: left_behind? })
     }
 
     /// Ends what the parts left running, so that the next trial does not run next to it; returns how many there were.
@@ -183,7 +181,7 @@ impl<'w> Execution<'w> {
     }
 
     /// Starts what runs next to the load.
-    fn start_background(&mut self) -> Result<(), Void> {
+    fn start_background(&mut self) -> Result<(), Halt> {
         let all = std::mem::take(&mut self.place.background);
         let each = |world: &mut dyn World, one: &Background| {
             let on = world.covered(one.side).into_iter().map(|side| Background { side, ..one.clone() });
@@ -202,40 +200,32 @@ impl<'w> Execution<'w> {
         Ok(())
     }
 
-    fn drive(&mut self, load: &Load, rig: &RigEnds, until_ns: Option<u64>) -> Result<Result<(), Void>, Fatal> {
+    fn drive(&mut self, load: &Load, rig: &RigEnds, until_ns: Option<u64>) -> Result<(), Halt> {
         let machines = self.world.sides();
         for part in with_idle(load, rig, &machines, &self.watches) {
             if let Some(server) = self.server.filter(|server| server.part == part.name) {
-                if let Err(void) = self.serve(&server, &part, load)? {
-                    return Ok(Err(void));
-                }
+                self.serve(&server, &part, load)?;
                 continue;
             }
             if let Some(before) = part.after
                 && self.server.is_none_or(|server| server.part != before)
-                && let Err(void) = self.wait_until(until_ns, load, |execution| execution.ports.contains_key(before))?
             {
-                return Ok(Err(void));
+                self.wait_until(until_ns, load, |execution| execution.ports.contains_key(before))?;
             }
-            if let Err(why) = self.start(&part) {
-                return Ok(Err(Void::LoadFailed { why: why.to_string() }));
-            }
+            self.start(&part)?;
         }
         if load.length_ns().is_none() {
             // Nobody knew for how long the others are to idle.
             let others = |execution: &Self| execution.running.keys().all(|(name, _)| execution.is_beside(name));
-            let ended = self.wait_until(until_ns, load, others)?;
-            if let Err(void) = ended {
-                return Ok(Err(void));
-            }
+            self.wait_until(until_ns, load, others)?;
             self.end_all();
         }
         self.wait_until(until_ns, load, |execution| execution.running.is_empty())
     }
 
     /// Starts what serves the others, and waits until it listens.
-    fn serve(&mut self, server: &Server, part: &LoadPart, load: &Load) -> Result<Result<(), Void>, Fatal> {
-        let failed = |why: String| Ok(Err(Void::LoadFailed { why }));
+    fn serve(&mut self, server: &Server, part: &LoadPart, load: &Load) -> Result<(), Halt> {
+        let failed = |why: String| Err(Void::LoadFailed { why }.into());
         let before = self.listening(part.side);
         if let Some(port) = server.port.filter(|port| before.iter().any(|(_, taken)| taken == port)) {
             return failed(format!(
@@ -243,14 +233,12 @@ impl<'w> Execution<'w> {
                 part.side
             ));
         }
-        if let Err(why) = self.start(part) {
-            return failed(why.to_string());
-        }
+        self.start(part)?;
         let until_ns = self.world.now_ns() + LISTENS_NS;
         loop {
             let mut fresh = self.listening(part.side).into_iter().filter(|there| !before.contains(there));
             if fresh.any(|(_, port)| server.port.is_none_or(|wanted| wanted == port)) {
-                return Ok(Ok(()));
+                return Ok(());
             }
             let now_ns = self.world.now_ns();
             if now_ns >= until_ns {
@@ -261,16 +249,13 @@ impl<'w> Execution<'w> {
                     part.side
                 ));
             }
-            match self.world.wait(Some(now_ns + LISTENS_LOOK_NS)) {
-                Wake::Ended(side, process) => self.take(side, process),
-                Wake::Stop(_) => return Ok(Err(Void::Stopped)),
-                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }),
-                _ => {}
+            if let Wake::Ended(side, process) = Halt::check(self.world.wait(Some(now_ns + LISTENS_LOOK_NS)))? {
+                self.take(side, process);
             }
             if !self.running.contains_key(&(server.part, part.side)) {
                 let well = self.finishes.get(server.part).is_none_or(|finished| finished.status.success());
                 let early = || format!("the far command of the load '{}' ended before it listened", load.describe());
-                return if well { failed(early()) } else { Ok(load.conclude(&self.finishes).map(|_| ())) };
+                return if well { failed(early()) } else { Ok(load.conclude(&self.finishes).map(drop)?) };
             }
         }
     }
@@ -284,7 +269,7 @@ impl<'w> Execution<'w> {
         name == BESIDE || self.server.is_some_and(|server| server.part == name)
     }
 
-    fn start(&mut self, part: &LoadPart) -> Result<(), SpawnError> {
+    fn start(&mut self, part: &LoadPart) -> Result<(), Void> {
         let mut work = part.work.clone();
         let calls = &mut work;
         if let (
@@ -298,55 +283,45 @@ impl<'w> Execution<'w> {
         let around = self.watches.get(&part.side).filter(|_| part.metered).cloned().unwrap_or_default();
         let output_limit = self.output_limit;
         let job = Job { work, cpus: part.cpus.clone(), group, user, output_limit, around };
+        let refused = |error: SpawnError| Void::LoadFailed { why: error.to_string() };
         let Some(machine) = self.world.machine(part.side) else {
-            return Err(SpawnError::Refused {
-                what: format!("{} on the {} machine", part.name, part.side),
-                errno: powerband_machine::Errno::ENODEV,
-            });
+            let what = format!("{} on the {} machine", part.name, part.side);
+            return Err(refused(SpawnError::Refused { what, errno: powerband_machine::Errno::ENODEV }));
         };
-        let process = machine.spawn(&job)?;
+        let process = machine.spawn(&job).map_err(refused)?;
         self.sides.insert(part.side);
         self.running.insert((part.name, part.side), process);
         Ok(())
     }
 
     /// Waits until `enough` holds, a part fails, time is up, or we are stopped.
-    fn wait_until(
-        &mut self,
-        until_ns: Option<u64>,
-        load: &Load,
-        enough: impl Fn(&Self) -> bool,
-    ) -> Result<Result<(), Void>, Fatal> {
+    fn wait_until(&mut self, until_ns: Option<u64>, load: &Load, enough: impl Fn(&Self) -> bool) -> Result<(), Halt> {
         while !enough(self) {
             if self.running.is_empty() {
-                return Ok(Err(Void::LoadFailed {
-                    why: format!("the load '{}' ended before it was ready", load.describe()),
-                }));
+                let why = format!("the load '{}' ended before it was ready", load.describe());
+                return Err(Void::LoadFailed { why }.into());
             }
-            match self.world.wait(until_ns) {
+            match Halt::check(self.world.wait(until_ns))? {
                 Wake::Ended(side, process) => {
                     self.take(side, process);
                     if self.finishes.values().any(|finished| !finished.status.success()) && !self.running.is_empty() {
                         // One end failed: the other would wait for it for ever.
                         self.end_all();
-                        return Ok(load.conclude(&self.finishes).map(|_| ()));
+                        return Ok(load.conclude(&self.finishes).map(drop)?);
                     }
                 }
                 Wake::Said(side, process, value) => self.hear(side, process, &value),
-                Wake::Stop(_) => return Ok(Err(Void::Stopped)),
-                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }),
                 Wake::Deadline => {
                     let limit =
                         load.length_ns().map(|ns| format_duration(SLACK_FACTOR * ns + SLACK_NS)).unwrap_or_default();
-                    return Ok(Err(Void::LoadFailed {
-                        why: format!("the load '{}' did not end within {limit}", load.describe()),
-                    }));
+                    let why = format!("the load '{}' did not end within {limit}", load.describe());
+                    return Err(Void::LoadFailed { why }.into());
                 }
                 // Whatever else a World may report does not concern a load.
                 _ => {}
             }
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     fn part_of(&self, side: Side, process: ProcessId) -> Option<&'static str> {

@@ -44,7 +44,7 @@ mod unmeasured;
 mod variants;
 mod world_bench;
 
-pub use bench::{Bench, Fatal, FormulaBench, Journal, JournalError};
+pub use bench::{Bench, Fatal, FormulaBench, Halt, Journal, JournalError};
 pub use choice::{ESTIMATE, choices, meters_read, sided};
 pub use error::{ResolveError, ResumeError};
 pub use extend::extended;

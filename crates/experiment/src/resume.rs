@@ -6,7 +6,7 @@ use std::cell::Cell;
 use powerband_record::{CloseReason, Event, Fact, Finding, Outcome, PlannedTrial, SearchPlan, Started, Void};
 
 use crate::run::run_to;
-use crate::{Bench, Fatal, Journal, JournalError, ResumeError};
+use crate::{Bench, Fatal, Halt, Journal, JournalError, ResumeError};
 
 mod difference;
 
@@ -212,18 +212,19 @@ impl Bench for Recalled<'_> {
         })
     }
 
-    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Outcome, Halt> {
         while let Some(event @ (Event::Landed { .. } | Event::Repeats { .. })) = self.standing.next() {
             journal.record(event)?;
             self.live.recall(event);
         }
         match self.standing.next() {
             None => self.live.trial(trial, journal),
-            Some(Event::TrialDone { outcome, .. }) => Ok(Ok(outcome.clone())),
-            Some(Event::TrialVoid { why, .. }) => Ok(Err(why.clone())),
-            Some(_) => Err(Fatal::Differs {
-                why: format!("the journal has no end of trial {}, but goes on; it is damaged", trial.trial),
-            }),
+            Some(Event::TrialDone { outcome, .. }) => Ok(outcome.clone()),
+            Some(Event::TrialVoid { why, .. }) => Err(why.clone().into()),
+            Some(_) => {
+                let why = format!("the journal has no end of trial {}, but goes on; it is damaged", trial.trial);
+                Err(Fatal::Differs { why }.into())
+            }
         }
     }
 

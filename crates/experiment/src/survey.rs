@@ -3,17 +3,17 @@
 use powerband_record::{BlockDone, Event, Outcome, PlannedTrial, Started, Void};
 use powerband_stats::{block_order, slots};
 
-use crate::{Bench, Fatal, Journal};
+use crate::{Bench, Fatal, Halt, Journal};
 
 /// A trial that does not count is repeated this often in all.
 const TRIES: u32 = 3;
 
 /// Runs as many blocks as `started` allows at most, each setting once in each, in random order, after the same warm-up
-/// trials; answers whether everything was measured, the first trial that could not be made to count otherwise.
+/// trials.
 ///
 /// # Errors
-/// [`Fatal`] when it cannot go on.
-pub fn survey(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
+/// [`Halt::Fatal`] when it cannot go on, [`Halt::Void`] with the first trial that could not be made to count.
+pub fn survey(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journal) -> Result<(), Halt> {
     let began_ns = bench.now_ns();
     journal.record(&Event::Started(Box::new(started.clone())))?;
     // Figures measured elsewhere are of every setting, also of those that are the same here.
@@ -40,7 +40,7 @@ pub fn survey(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journa
                 }
             }
             if let Some(why) = why {
-                return Ok(Err(why));
+                return Err(why.into());
             }
         }
         let at_ns = bench.now_ns() - began_ns;
@@ -55,7 +55,7 @@ pub fn survey(started: &Started, bench: &mut dyn Bench, journal: &mut dyn Journa
     }
     let (entries, failed) = (bench.restored(), bench.left());
     journal.record(&Event::Restored { entries, failed, changed: Vec::new() })?;
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// One trial with its events.
@@ -66,7 +66,7 @@ fn one(
     journal: &mut dyn Journal,
 ) -> Result<Result<Outcome, Void>, Fatal> {
     journal.record(&Event::TrialStarted(planned))?;
-    let answer = bench.trial(&planned, journal)?;
+    let answer = Halt::split(bench.trial(&planned, journal))?;
     let (trial, at_ns) = (planned.trial, bench.now_ns() - began_ns);
     journal.record(&match &answer {
         Ok(outcome) => Event::TrialDone { trial, at_ns, outcome: outcome.clone() },

@@ -11,7 +11,7 @@ use powerband_stats::{Scale, TrialTime};
 
 use crate::left_out::LeftOut;
 use crate::unmeasured::Unmeasured;
-use crate::{Bench, Fatal, Journal};
+use crate::{Bench, Fatal, Halt, Journal};
 
 /// What gives nothing valid this often in a row is given up.
 pub(crate) const TRIES: u32 = 3;
@@ -149,7 +149,7 @@ impl<'a> Trials<'a> {
         (self.latest, self.next_trial) = (Some(trial), self.next_trial + 1);
         self.before = self.previous.take();
         self.journal.record(&Event::TrialStarted(trial))?;
-        let answer = self.bench.trial(&trial, self.journal)?;
+        let answer = Halt::split(self.bench.trial(&trial, self.journal))?;
         let answer = answer.and_then(|outcome| {
             let outcome = finite(outcome, self.started)?;
             fits(&outcome).map(|()| outcome)

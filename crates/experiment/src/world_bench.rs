@@ -25,7 +25,7 @@ use crate::metering::{Metering, side_of};
 use crate::stretches::Stretches;
 use crate::tune::{equal_levels, refused, refused_levels};
 use crate::variants::Variant;
-use crate::{Bench, Fatal, Journal, Resolved};
+use crate::{Bench, Fatal, Halt, Journal, Resolved};
 
 use around::Around;
 
@@ -180,27 +180,22 @@ impl<'w> WorldBench<'w> {
     }
 
     /// Waits for the machine to settle after a switch, and for the links of network devices that were turned.
-    fn settle(&mut self, trial: &PlannedTrial, in_force: &InForce) -> Result<Result<(), Void>, Fatal> {
+    fn settle(&mut self, trial: &PlannedTrial, in_force: &InForce) -> Result<(), Halt> {
         let same = self.last.replace(trial.setting) == Some(trial.setting);
         if same && in_force.iter().all(|(_, applied)| applied.links.is_empty()) {
-            return Ok(Ok(()));
+            return Ok(());
         }
         let began_ns = self.world.now_ns();
-        if let Err(void) = self.wait(began_ns + self.settle_ns)? {
-            return Ok(Err(void));
-        }
+        self.wait(began_ns + self.settle_ns)?;
         while let Some(down) = self.link_down(in_force) {
             let now_ns = self.world.now_ns();
             if now_ns > began_ns + self.settle_ns + LINK_NS {
-                return Ok(Err(Void::NotTurned {
-                    why: format!("the link of {down} did not come back after the turn"),
-                }));
+                let why = format!("the link of {down} did not come back after the turn");
+                return Err(Void::NotTurned { why }.into());
             }
-            if let Err(void) = self.wait(now_ns + LINK_LOOK_NS)? {
-                return Ok(Err(void));
-            }
+            self.wait(now_ns + LINK_LOOK_NS)?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Network devices that were turned and whose link is still down, if any are.
@@ -211,15 +206,9 @@ impl<'w> WorldBench<'w> {
         })
     }
 
-    fn wait(&mut self, until_ns: u64) -> Result<Result<(), Void>, Fatal> {
-        loop {
-            match self.world.wait(Some(until_ns)) {
-                Wake::Deadline => return Ok(Ok(())),
-                Wake::Stop(_) => return Ok(Err(Void::Stopped)),
-                Wake::Lost(side, why) => return Err(Fatal::Lost { side: side.to_string(), why }),
-                _ => {}
-            }
-        }
+    fn wait(&mut self, until_ns: u64) -> Result<(), Halt> {
+        while Halt::check(self.world.wait(Some(until_ns)))? != Wake::Deadline {}
+        Ok(())
     }
 
     /// Runs the load under the meters and reads every metric.
@@ -228,7 +217,7 @@ impl<'w> WorldBench<'w> {
         in_force: &mut InForce,
         trial: &PlannedTrial,
         journal: &mut dyn Journal,
-    ) -> Result<Result<Outcome, Void>, Fatal> {
+    ) -> Result<Outcome, Halt> {
         for (side, applied) in in_force.iter_mut() {
             if let Some(machine) = self.world.machine(*side) {
                 applied.look_again(machine);
@@ -240,21 +229,13 @@ impl<'w> WorldBench<'w> {
             }
         }
         let place = self.place(in_force, trial.setting);
-        if matches!(self.load.calibration(), Some((Calibrate::Each, _)))
-            && let Err(void) = self.find_full(&place, journal)?
-        {
-            return Ok(Err(void));
+        if matches!(self.load.calibration(), Some((Calibrate::Each, _))) {
+            self.find_full(&place, journal)?;
         }
-        let mut runs = match self.repeats(trial, &place, journal)? {
-            Ok(runs) => runs,
-            Err(void) => return Ok(Err(void)),
-        };
+        let mut runs = self.repeats(trial, &place, journal)?;
         let mut all = loop {
             let left_before = self.leftovers.runs();
-            let all = match self.runs(trial, runs, &place)? {
-                Ok(all) => all,
-                Err(void) => return Ok(Err(void)),
-            };
+            let all = self.runs(trial, runs, &place)?;
             if runs == 1 || self.leftovers.runs() == left_before {
                 break all;
             }
@@ -268,23 +249,20 @@ impl<'w> WorldBench<'w> {
         self.load.sum_up(self.full_per_s, &mut all.measured);
         let left_out = self.left_out(&all.left_out);
         let Stretches { measured, refused, finishes, output, histograms, timelines, repeated, .. } = all;
-        let outcome = self.outcome(&measured, &finishes, &refused);
-        Ok(outcome.map(|outcome| Outcome { histograms, left_out, timelines, output, repeated, ..outcome }))
+        let outcome = self.outcome(&measured, &finishes, &refused)?;
+        Ok(Outcome { histograms, left_out, timelines, output, repeated, ..outcome })
     }
 
     /// Runs the load so often, a stretch after the other.
-    fn runs(&mut self, trial: &PlannedTrial, runs: u32, place: &Place) -> Result<Result<Stretches, Void>, Fatal> {
+    fn runs(&mut self, trial: &PlannedTrial, runs: u32, place: &Place) -> Result<Stretches, Halt> {
         let draw = u64::from(trial.block) * 2 + u64::from(trial.copy);
         let draw = self.seed.wrapping_mul(DRAWS).wrapping_add(draw);
         let load = self.variants[trial.setting as usize].load.clone().repeated(runs);
         let mut all = Stretches::default();
         for stage in load.stages(self.full_per_s, draw) {
-            match self.stretch(&stage, place.clone())? {
-                Ok(stretch) => all.add(&stage.prefix, stretch),
-                Err(void) => return Ok(Err(void)),
-            }
+            all.add(&stage.prefix, self.stretch(&stage, place.clone())?);
         }
-        Ok(Ok(all))
+        Ok(all)
     }
 
     /// How many readings were left out, by the names metrics have in the report.
@@ -410,19 +388,13 @@ impl Bench for WorldBench<'_> {
         self.world.now_ns()
     }
 
-    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
-        if let Err(void) = self.calibrate(journal)? {
-            return Ok(Err(void));
-        }
+    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Outcome, Halt> {
+        self.calibrate(journal)?;
         // The machine cools down as it was found.
-        if let Some(cool) = self.cool
-            && let Err(void) = self.cooling.wait(self.world, &cool, journal)?
-        {
-            return Ok(Err(void));
+        if let Some(cool) = self.cool {
+            self.cooling.wait(self.world, &cool, journal)?;
         }
-        if let Err(void) = self.set_up(trial.setting)? {
-            return Ok(Err(void));
-        }
+        self.set_up(trial.setting)?;
         let mut in_force = InForce::new();
         let result = self.turned_trial(trial, &mut in_force, journal);
         self.foreign_writers.let_be(self.world);
@@ -545,23 +517,17 @@ impl WorldBench<'_> {
         trial: &PlannedTrial,
         in_force: &mut InForce,
         journal: &mut dyn Journal,
-    ) -> Result<Result<Outcome, Void>, Fatal> {
-        if let Err(error) = self.turn(trial.setting as usize, in_force)? {
-            return Ok(Err(Void::NotTurned { why: error.to_string() }));
-        }
+    ) -> Result<Outcome, Halt> {
+        self.turn(trial.setting as usize, in_force)?.map_err(|error| Void::NotTurned { why: error.to_string() })?;
         self.foreign_writers.watch(self.world);
-        let daemon = match self.start_daemon(trial.setting, in_force)? {
-            Ok(daemon) => daemon,
-            Err(void) => return Ok(Err(void)),
-        };
+        let daemon = self.start_daemon(trial.setting, in_force)?;
         if daemon.is_some() {
             // It has just begun, whatever the trial before was.
             self.last = None;
         }
         let outcome = self.settled_trial(trial, in_force, journal);
         // Also after what ends the experiment.
-        let ended = self.end_daemon(daemon, outcome.as_ref().map_or(Err(Void::Stopped), Clone::clone))?;
-        outcome.and(Ok(ended))
+        self.end_daemon(daemon, outcome)
     }
 
     fn settled_trial(
@@ -569,18 +535,12 @@ impl WorldBench<'_> {
         trial: &PlannedTrial,
         in_force: &mut InForce,
         journal: &mut dyn Journal,
-    ) -> Result<Result<Outcome, Void>, Fatal> {
-        if let Err(void) = self.settle(trial, in_force)? {
-            return Ok(Err(void));
-        }
-        if let Err(void) = self.prepare(trial.setting)? {
-            return Ok(Err(void));
-        }
-        let outcome = self.measure(in_force, trial, journal)?;
-        let outcome = outcome.and_then(|outcome| self.undisturbed(in_force).map(|()| outcome));
-        match self.conclude(trial.setting)? {
-            Err(void) if outcome.is_ok() => Ok(Err(void)),
-            _ => Ok(outcome),
-        }
+    ) -> Result<Outcome, Halt> {
+        self.settle(trial, in_force)?;
+        self.prepare(trial.setting)?;
+        let measured = Halt::split(self.measure(in_force, trial, journal))?;
+        let outcome = measured.and_then(|outcome| self.undisturbed(in_force).map(|()| outcome));
+        let concluded = Halt::split(self.conclude(trial.setting))?;
+        Ok(outcome.and_then(|outcome| concluded.map(|()| outcome))?)
     }
 }

@@ -10,7 +10,7 @@ mod tried;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use powerband_experiment::{Fatal, Journal, JournalError, Plan, WorldBench, resolve, survey};
+use powerband_experiment::{Fatal, Halt, Journal, JournalError, Plan, WorldBench, resolve, survey};
 use powerband_machine::StopSignal;
 use powerband_record::{Event, Void};
 use powerband_report::published::Check;
@@ -139,11 +139,13 @@ fn observed(
     let resolved = resolve(&plan, &mut world)?;
     let mut bench = WorldBench::new(&mut world, &resolved);
     let mut journal = Recorder { events: Vec::new(), shown };
-    let surveyed = survey(&resolved.started, &mut bench, &mut journal).map_err(|fatal| match fatal {
-        fatal @ Fatal::CannotRestore { .. } => {
+    survey(&resolved.started, &mut bench, &mut journal).map_err(|halt| match halt {
+        Halt::Fatal(fatal @ Fatal::CannotRestore { .. }) => {
             SessionError::FatalSimulated { plan: name.to_owned(), fatal: Box::new(fatal) }
         }
-        fatal => broken(&fatal),
+        Halt::Fatal(fatal) => broken(&fatal),
+        Halt::Void(Void::Stopped) => SessionError::Stopped("stopped; nothing was changed except on simulated machines"),
+        Halt::Void(why) => broken(&why),
     })?;
     let unrestored = journal.events.iter().find_map(|event| match event {
         Event::Restored { failed, .. } if !failed.is_empty() => Some(failed),
@@ -152,10 +154,6 @@ fn observed(
     if let Some(failed) = unrestored {
         return Err(SessionError::UnrestoredSimulated { left: failed.clone(), plan: name.to_owned() });
     }
-    surveyed.map_err(|why| match why {
-        Void::Stopped => SessionError::Stopped("stopped; nothing was changed except on simulated machines"),
-        why => broken(&why),
-    })?;
     let mut observed = Observed::of(&journal.events).map_err(|error| broken(&error))?;
     observed.events = world.events();
     Ok(observed)

@@ -155,7 +155,8 @@ impl IndependentDifference {
 const MAX_SESSIONS: u32 = 1000;
 
 /// Mean and sample standard deviation; the latter 0 of a single value.
-pub(crate) fn mean_and_sd(values: &[f64]) -> (f64, f64) {
+#[must_use]
+pub fn mean_and_sd(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n.max(1.0);
     let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();

@@ -11,8 +11,6 @@
 //! 6. [`odd`] finds nodes that do not belong to the others; [`kinds`] finds groups of nodes.
 //! 7. [`waves`] looks at nodes in the order drawn before the start and stops as soon as a verdict is reached.
 //! 8. [`plan`] divides a budget between nodes and blocks.
-//!
-//! [`simulated`] draws fleets with a known truth, on which error rates are measured.
 
 mod holds;
 mod mean;
@@ -23,7 +21,6 @@ mod within;
 pub mod kinds;
 pub mod odd;
 pub mod plan;
-pub mod simulated;
 pub mod waves;
 
 pub use holds::{Bounds, counted, holds, largest_unseen_kind};

@@ -23,8 +23,8 @@
 //!
 //! [`fleet`] judges one experiment that ran on many nodes.
 //!
-//! [`noise`], [`formula`] and [`race`] are machines made of a formula, on which the error rates and the machine time of
-//! all this are measured. Their figures stand in the tests.
+//! [`noise`] is what measurements do when nothing changes. The error rates and the machine time of all this are measured on
+//! it in the tests, with the machines and fleets of `crates/testkit`.
 //!
 //! Every transcendental function comes from `libm` and every random number from a keyed ChaCha stream: the same input
 //! gives the same last bit in debug and release builds and on every host.
@@ -55,12 +55,10 @@ pub mod apart;
 pub mod calibrate;
 pub mod distribution;
 pub mod fleet;
-pub mod formula;
 pub mod limit;
 pub mod modes;
 pub mod noise;
 pub mod posterior;
-pub mod race;
 pub mod signed_rank;
 pub mod steady;
 mod steps;

@@ -34,7 +34,7 @@ const MAY_CALL: [&str; 9] = [
 const UNAWARE: [&str; 5] = ["crates/knob", "crates/meter", "crates/load", "crates/experiment", "crates/persist"];
 
 /// Crates without a clock and without chance, not even for a moment. (`stats` draws from a seed it is handed.)
-const TIMELESS: [&str; 3] = ["crates/record", "crates/report", "crates/advice"];
+const TIMELESS: [&str; 4] = ["crates/record", "crates/report", "crates/advice", "crates/testkit"];
 
 /// The one file that writes intents to a ledger.
 const LEDGERED: &str = "crates/machine/src/ledgered.rs";

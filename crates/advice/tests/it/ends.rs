@@ -1,6 +1,6 @@
 //! How searches end: with a setting, with the start, with nothing that keeps the bound, undecided.
-use powerband_advice::replay::ReplayTable;
 use powerband_advice::{Ask, Observation, SearchConclusion};
+use powerband_testkit::replay::ReplayTable;
 
 use crate::{of_table, played, server};
 

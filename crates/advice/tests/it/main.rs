@@ -13,9 +13,9 @@ mod spaces;
 mod surfaces;
 mod wide;
 
-use powerband_advice::replay::{FrequencyAxis, ReplayServer, ReplayTable};
 use powerband_advice::{Ask, Candidate, Observation, Problem, Search, SearchConclusion};
 use powerband_stats::{Draws, Purpose};
+use powerband_testkit::replay::{FrequencyAxis, ReplayServer, ReplayTable};
 
 /// Whether a sweep asks for the long form.
 fn long() -> bool {

@@ -10,7 +10,7 @@ use powerband_stats::{Draws, Purpose};
 use crate::{of_table, played, server};
 
 /// Six by seven settings whose goal falls with both knobs but for a cheap block where only one of them is high.
-fn with_hidden_block(seed: u64) -> powerband_advice::replay::ReplayTable {
+fn with_hidden_block(seed: u64) -> powerband_testkit::replay::ReplayTable {
     let mut table = server(seed, 0.99);
     for (point, goal) in table.goal.iter_mut().enumerate() {
         let (row, column) = (point / 7, point % 7);

@@ -1,7 +1,7 @@
 //! Races of few settings: whether a gain is found, what is said of its size, and how soon nothing is given up.
-use powerband_advice::replay::ReplayTable;
 use powerband_advice::{Ask, Factor, FactorKind, Observation, Search, SearchConclusion, Space};
 use powerband_stats::{Draws, Purpose};
+use powerband_testkit::replay::ReplayTable;
 
 use crate::{most, seeds};
 

@@ -1,7 +1,7 @@
 //! How often a search is right, and how soon, on surfaces of known truth.
-use powerband_advice::replay::{FrequencyAxis, Played, ReplayServer, ReplayTable};
 use powerband_advice::{FactorKind, SearchConclusion};
 use powerband_stats::{Draws, Purpose};
+use powerband_testkit::replay::{FrequencyAxis, Played, ReplayServer, ReplayTable};
 
 use crate::{DELAYS_US, most, quantile, seeds, server};
 

@@ -2,9 +2,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use powerband_advice::replay::ReplayServer;
 use powerband_advice::{Bound, Candidate, Factor, FactorKind, Goal, Prior, Problem, RunNoise, Space};
 use powerband_stats::{Draws, Purpose};
+use powerband_testkit::replay::ReplayServer;
 
 use crate::frequencies_of;
 

@@ -6,7 +6,7 @@ use powerband_stats::{Draws, Purpose};
 
 use super::TableMachine;
 use crate::tune::{refused, refused_levels};
-use crate::{Bench, Fatal, Journal, PlanError};
+use crate::{Bench, Fatal, Halt, Journal, PlanError};
 
 /// Answers trials out of a table.
 pub struct TableBench<'t> {
@@ -48,17 +48,14 @@ impl Bench for TableBench<'_> {
         self.clock_ns
     }
 
-    fn trial(&mut self, trial: &PlannedTrial, _: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
-        let rows = match self.rows_of(trial.setting) {
-            Ok(rows) => rows,
-            Err(why) => return Ok(Err(Void::NotTurned { why })),
-        };
+    fn trial(&mut self, trial: &PlannedTrial, _: &mut dyn Journal) -> Result<Outcome, Halt> {
+        let rows = self.rows_of(trial.setting).map_err(|why| Void::NotTurned { why })?;
         self.clock_ns += self.table.trial_ns;
         let mut draws = Draws::new(self.seed, Purpose::Noise, u64::from(trial.trial), 0);
         let place = usize::try_from(draws.below(rows.len() as u64)).unwrap_or_default();
         let named = self.table.metrics.iter().zip(rows.get(place).into_iter().flatten());
         let metrics: BTreeMap<String, f64> = named.map(|(metric, value)| (metric.name.clone(), *value)).into_map();
-        Ok(Ok(Outcome { metrics, ..Outcome::default() }))
+        Ok(Outcome { metrics, ..Outcome::default() })
     }
 
     fn rehearse(&mut self) -> Result<Vec<(u32, String)>, Fatal> {

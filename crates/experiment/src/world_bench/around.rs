@@ -6,8 +6,8 @@ use powerband_load::{CommandLine, CommandLoad, Load, MetricSpec, Shell, Source, 
 use powerband_record::{Event, Hooks, Invocation, LoadVariant, PlannedTrial, Void, format_duration};
 
 use super::WorldBench;
-use crate::execution::{Execution, Place};
-use crate::{Fatal, Journal, Resolved};
+use crate::execution::Place;
+use crate::{Fatal, Halt, Journal, Resolved};
 
 /// A command shorter than this is repeated within a trial until they take as long, ns.
 const LONG_NS: f64 = 100e6;
@@ -76,80 +76,71 @@ fn line(text: &str, variant: &LoadVariant) -> Line {
 
 impl WorldBench<'_> {
     /// Runs the setup command of a setting before its first trial, and remembers its cleanup.
-    pub(super) fn set_up(&mut self, setting: u32) -> Result<Result<(), Void>, Fatal> {
+    pub(super) fn set_up(&mut self, setting: u32) -> Result<(), Halt> {
         let variant = &self.variants[setting as usize].changes;
         if let Some(cleanup) = self.around.hooks.cleanup.as_deref().map(|text| line(text, variant))
             && !self.around.cleanups.contains(&cleanup)
         {
             self.around.cleanups.push(cleanup);
         }
-        let Some(setup) = self.around.hooks.setup.as_deref().map(|text| line(text, variant)) else { return Ok(Ok(())) };
+        let Some(setup) = self.around.hooks.setup.as_deref().map(|text| line(text, variant)) else { return Ok(()) };
         if self.around.set_up.contains(&setup) {
-            return Ok(Ok(()));
+            return Ok(());
         }
-        let ran = self.hook("setup", &setup)?;
-        if ran.is_ok() {
-            self.around.set_up.insert(setup);
-        }
-        Ok(ran)
+        self.hook("setup", &setup)?;
+        self.around.set_up.insert(setup);
+        Ok(())
     }
 
     /// Runs the command before a trial.
-    pub(super) fn prepare(&mut self, setting: u32) -> Result<Result<(), Void>, Fatal> {
+    pub(super) fn prepare(&mut self, setting: u32) -> Result<(), Halt> {
         let prepare = self.around.hooks.prepare.clone();
-        prepare.map_or(Ok(Ok(())), |text| self.hook("prepare", &line(&text, &self.variants[setting as usize].changes)))
+        prepare.map_or(Ok(()), |text| self.hook("prepare", &line(&text, &self.variants[setting as usize].changes)))
     }
 
     /// Runs the command after a trial.
-    pub(super) fn conclude(&mut self, setting: u32) -> Result<Result<(), Void>, Fatal> {
+    pub(super) fn conclude(&mut self, setting: u32) -> Result<(), Halt> {
         let conclude = self.around.hooks.conclude.clone();
-        conclude
-            .map_or(Ok(Ok(())), |text| self.hook("conclude", &line(&text, &self.variants[setting as usize].changes)))
+        conclude.map_or(Ok(()), |text| self.hook("conclude", &line(&text, &self.variants[setting as usize].changes)))
     }
 
     /// Runs the commands after the last trial. One that fails is reported and does not keep others from running.
     pub(super) fn clean_up(&mut self) {
         for cleanup in std::mem::take(&mut self.around.cleanups) {
             let why = match self.hook("cleanup", &cleanup) {
-                Ok(Ok(())) => continue,
-                Ok(Err(Void::Stopped)) => format!("the cleanup command '{}' was stopped", cleanup.0),
-                Ok(Err(void)) => void.to_string(),
-                Err(fatal) => format!("the cleanup command '{}' did not run: {fatal}", cleanup.0),
+                Ok(()) => continue,
+                Err(Halt::Void(Void::Stopped)) => format!("the cleanup command '{}' was stopped", cleanup.0),
+                Err(Halt::Void(void)) => void.to_string(),
+                Err(Halt::Fatal(fatal)) => format!("the cleanup command '{}' did not run: {fatal}", cleanup.0),
             };
             self.told.insert(why);
         }
     }
 
     /// Runs one command line as the load's user.
-    fn hook(&mut self, name: &str, (text, env): &Line) -> Result<Result<(), Void>, Fatal> {
-        let wrong = |why: String| Ok(Err(Void::LoadFailed { why: format!("the {name} command '{text}': {why}") }));
-        let argv = match self.around.shell.argv(text) {
-            Ok(argv) => argv,
-            Err(why) => return wrong(why),
-        };
+    fn hook(&mut self, name: &str, (text, env): &Line) -> Result<(), Halt> {
+        let wrong = |why: String| Void::LoadFailed { why: format!("the {name} command '{text}': {why}") };
+        let argv = self.around.shell.argv(text).map_err(wrong)?;
         let set = Invocation { env: env.clone(), ..Invocation::default() };
         let commands = vec![CommandLine::Text(text.clone())];
         let load = Load::Command(CommandLoad { argv, commands, set, ..CommandLoad::default() });
         let place = Place { user: self.user.clone(), ..Place::default() };
-        self.world.hush(self.longest_ns);
-        let ran = Execution::run(self.world, &load, &self.rig, place, BTreeMap::new())?;
-        self.world.hush(0);
-        match ran {
-            Err(Void::LoadFailed { why }) => wrong(why),
-            Err(void) => Ok(Err(void)),
-            Ok(ran) if ran.left_behind > 0 && ran.finishes.values().all(|finished| finished.status.success()) => {
-                self.told.insert(format!(
-                    "the {name} command '{text}' left processes behind, which were ended before anything else ran; what the load \
-                     needs is started before powerband"
-                ));
-                Ok(Ok(()))
+        let ran = self.announced(self.longest_ns, &load, place, BTreeMap::new()).map_err(|halt| match halt {
+            Halt::Void(Void::LoadFailed { why }) => wrong(why).into(),
+            halt => halt,
+        })?;
+        let all_well = ran.finishes.values().all(|finished| finished.status.success());
+        if ran.left_behind > 0 && all_well {
+            self.told.insert(format!(
+                "the {name} command '{text}' left processes behind, which were ended before anything else ran; what the load \
+                 needs is started before powerband"
+            ));
+        }
+        match ran.finishes.get("load").filter(|finished| !finished.status.success()) {
+            Some(finished) => {
+                Err(Void::LoadFailed { why: failed(&format!("the {name} command '{text}'"), finished) }.into())
             }
-            Ok(ran) => match ran.finishes.get("load").filter(|finished| !finished.status.success()) {
-                Some(finished) => {
-                    Ok(Err(Void::LoadFailed { why: failed(&format!("the {name} command '{text}'"), finished) }))
-                }
-                None => Ok(Ok(())),
-            },
+            None => Ok(()),
         }
     }
 
@@ -159,23 +150,20 @@ impl WorldBench<'_> {
         trial: &PlannedTrial,
         place: &Place,
         journal: &mut dyn Journal,
-    ) -> Result<Result<u32, Void>, Fatal> {
+    ) -> Result<u32, Halt> {
         let known = self.around.repeats.get(&trial.setting).copied();
         let fixed = if self.around.repeatable { known } else { Some(1) };
         if let Some(runs) = self.around.given.or(fixed) {
-            return Ok(Ok(runs));
+            return Ok(runs);
         }
         let load = self.variants[trial.setting as usize].load.clone();
         let left_before = self.leftovers.runs();
         let mut real_ns = f64::INFINITY;
         // A short command once more: its first run found nothing in the caches.
         for _ in 0..2 {
-            match self.timed(&load, place)? {
-                Ok(once_ns) => real_ns = real_ns.min(once_ns),
-                Err(void) => return Ok(Err(void)),
-            }
+            real_ns = real_ns.min(self.timed(&load, place)?);
             if real_ns < LONG_NS && self.leftovers.runs() > left_before {
-                return self.once(trial, real_ns, journal).map(Ok);
+                return Ok(self.once(trial, real_ns, journal)?);
             }
             if real_ns >= 2.0 * LONG_NS {
                 break;
@@ -185,7 +173,7 @@ impl WorldBench<'_> {
         // Repeating takes our own program, which the load's user may not be allowed to execute.
         if runs > 1
             && self.user.is_some()
-            && let Err(Void::LoadFailed { why }) = self.timed(&load.clone().repeated(2), place)?
+            && let Err(Void::LoadFailed { why }) = Halt::split(self.timed(&load.clone().repeated(2), place))?
         {
             self.told.insert(format!("the command runs once in each trial, although it is short: {why}"));
             runs = 1;
@@ -195,7 +183,8 @@ impl WorldBench<'_> {
             let event = Event::Repeats { trial: trial.trial, setting: trial.setting, runs, real_ns: real_ns as u64 };
             journal.record(&event)?;
         }
-        Ok(self.report_shell(&load, real_ns, place)?.map(|()| runs))
+        self.report_shell(&load, real_ns, place)?;
+        Ok(runs)
     }
 
     /// A short command leaves processes running: repeated within a trial it would run next to them, as nobody ends them
@@ -212,33 +201,29 @@ impl WorldBench<'_> {
     }
 
     /// Notes what the shell takes of each run, where that is not little.
-    fn report_shell(&mut self, load: &Load, real_ns: f64, place: &Place) -> Result<Result<(), Void>, Fatal> {
-        let Load::Command(command) = load else { return Ok(Ok(())) };
+    fn report_shell(&mut self, load: &Load, real_ns: f64, place: &Place) -> Result<(), Halt> {
+        let Load::Command(command) = load else { return Ok(()) };
         let by_shell = !command.commands.is_empty() && self.around.shell.is_there();
         if !by_shell || self.around.shell_ns.is_some() || real_ns > LONG_NS {
-            return Ok(Ok(()));
+            return Ok(());
         }
-        let Ok(argv) = self.around.shell.argv("") else { return Ok(Ok(())) };
+        let Ok(argv) = self.around.shell.argv("") else { return Ok(()) };
         let set = Invocation { runs: SHELL_RUNS, ..Invocation::default() };
         let empty = Load::Command(CommandLoad { argv, set, ..CommandLoad::default() });
-        let shell_ns = match self.timed(&empty, place)? {
-            Ok(shell_ns) => shell_ns,
-            Err(void) => return Ok(Err(void)),
-        };
+        let shell_ns = self.timed(&empty, place)?;
         self.around.shell_ns = Some(shell_ns);
         if shell_ns > SHELL_SHARE * real_ns {
             let takes = format_duration((shell_ns / 1e4).round() as u64 * 10_000);
             let shell = self.around.shell.name();
             self.told.insert(format!("the shell ({shell}) takes {takes} of each run; -N runs commands without one"));
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Runs a command under no meter: how long one run of it took, ns.
-    fn timed(&mut self, load: &Load, place: &Place) -> Result<Result<f64, Void>, Fatal> {
+    fn timed(&mut self, load: &Load, place: &Place) -> Result<f64, Halt> {
         let ran = self.run_in_silence(load, place.clone(), BTreeMap::new())?;
-        let concluded = ran.and_then(|ran| load.conclude(&ran.finishes));
-        let real_s = |values: BTreeMap<String, f64>| values.get("real_s").copied().unwrap_or(f64::INFINITY);
-        Ok(concluded.map(|concluded| real_s(concluded.values) * 1e9))
+        let concluded = load.conclude(&ran.finishes)?;
+        Ok(concluded.values.get("real_s").copied().unwrap_or(f64::INFINITY) * 1e9)
     }
 }

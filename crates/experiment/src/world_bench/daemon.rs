@@ -6,8 +6,8 @@ use powerband_machine::{Finished, Job, Look, ProcessId, Turn, Wake};
 use powerband_record::{Better, Invocation, Metric, Outcome, Side, Void, Work, placed};
 
 use super::{InForce, WorldBench};
-use crate::Fatal;
 use crate::variants::Variant;
+use crate::{Fatal, Halt};
 
 /// The CPU time that a daemon took over a trial, from its start to its end.
 const CPU_TIME: &str = "daemon_cpu_s";
@@ -69,32 +69,23 @@ fn found(machine: &mut dyn Look) -> Vec<Found> {
 
 impl WorldBench<'_> {
     /// Starts the daemon of a setting, if it has one, with our own rights.
-    pub(super) fn start_daemon(
-        &mut self,
-        setting: u32,
-        in_force: &mut InForce,
-    ) -> Result<Result<Option<Daemon>, Void>, Fatal> {
+    pub(super) fn start_daemon(&mut self, setting: u32, in_force: &mut InForce) -> Result<Option<Daemon>, Void> {
         let changes = self.variants.get(setting as usize).map(|variant| &variant.changes);
         let Some(line) = changes.and_then(|changes| Some(changes.filled(changes.daemon.as_deref()?))) else {
-            return Ok(Ok(None));
+            return Ok(None);
         };
-        let refused = |why: String| Ok(Err(Void::LoadFailed { why: format!("the daemon '{line}': {why}") }));
+        let refused = |why: String| Void::LoadFailed { why: format!("the daemon '{line}': {why}") };
         let near = self.near();
-        let Some(machine) = self.world.machine(Side::Near) else { return refused("there is no machine".into()) };
-        match hold_cpufreq(machine) {
-            Ok(held) => in_force.push((near, held)),
-            Err(error) => return refused(error.to_string()),
-        }
+        let machine = self.world.machine(Side::Near).ok_or_else(|| refused("there is no machine".into()))?;
+        in_force.push((near, hold_cpufreq(machine).map_err(|error| refused(error.to_string()))?));
         let found = found(machine);
         let argv = ["sh", "-c", &in_place_of_shell(&line)].map(str::to_owned).to_vec();
         let invocation = Invocation { env: self.lent.clone(), ..Invocation::default() };
         let work = Work::Command { argv, demand: None, invocation };
         let job =
             Job { work, cpus: None, group: None, user: None, output_limit: Some(OUTPUT_LIMIT), around: Vec::new() };
-        match machine.spawn(&job) {
-            Ok(process) => Ok(Ok(Some(Daemon { line, process, found }))),
-            Err(error) => refused(error.to_string()),
-        }
+        let process = machine.spawn(&job).map_err(|error| refused(error.to_string()))?;
+        Ok(Some(Daemon { line, process, found }))
     }
 
     /// Ends a daemon, restores what it left and says so. Its CPU time belongs to the outcome; one that ended by itself makes
@@ -102,9 +93,9 @@ impl WorldBench<'_> {
     pub(super) fn end_daemon(
         &mut self,
         daemon: Option<Daemon>,
-        outcome: Result<Outcome, Void>,
-    ) -> Result<Result<Outcome, Void>, Fatal> {
-        let Some(daemon) = daemon else { return Ok(outcome.map(|outcome| with_cpu_time(outcome, 0.0))) };
+        outcome: Result<Outcome, Halt>,
+    ) -> Result<Outcome, Halt> {
+        let Some(daemon) = daemon else { return outcome.map(|outcome| with_cpu_time(outcome, 0.0)) };
         let Daemon { line, process, found } = daemon;
         let early = self.world.machine(Side::Near).and_then(|machine| machine.finished(process));
         let mut stopped = false;
@@ -114,22 +105,23 @@ impl WorldBench<'_> {
             machine.left_behind(true);
         }
         self.clear_up(&line, &found)?;
+        let outcome = Halt::split(outcome)?;
         if stopped {
-            return Ok(Err(Void::Stopped));
+            return Err(Void::Stopped.into());
         }
-        let void = |why: String| Err(Void::LoadFailed { why });
-        Ok(match (early, ended) {
-            (Some(finished), _) => {
-                let why = failed(&format!("the daemon '{line}'"), &finished);
-                outcome
-                    .and_then(|_| void(format!("{why}, before the trial was over; it has to stay in the foreground")))
-            }
+        let outcome = outcome?;
+        let why = match (early, ended) {
             (None, Some(finished)) => {
                 let usage = finished.usage;
-                outcome.map(|outcome| with_cpu_time(outcome, (usage.user_ns + usage.sys_ns) as f64 / 1e9))
+                return Ok(with_cpu_time(outcome, (usage.user_ns + usage.sys_ns) as f64 / 1e9));
             }
-            (None, None) => outcome.and_then(|_| void(format!("the daemon '{line}' did not end when it was killed"))),
-        })
+            (Some(finished), _) => {
+                let why = failed(&format!("the daemon '{line}'"), &finished);
+                format!("{why}, before the trial was over; it has to stay in the foreground")
+            }
+            (None, None) => format!("the daemon '{line}' did not end when it was killed"),
+        };
+        Err(Void::LoadFailed { why }.into())
     }
 
     /// Asks a process to end, and after a grace, or once a stop was asked for, makes it.

@@ -9,7 +9,7 @@ use super::{InForce, WorldBench};
 use crate::execution::{Background, Execution, Place, Ran};
 use crate::metering::{Around, Sessions};
 use crate::stretches::Stretch;
-use crate::{Fatal, Journal};
+use crate::{Halt, Journal};
 
 /// The metric that adds up over time.
 const ENERGY: &str = "energy_j";
@@ -65,47 +65,41 @@ impl WorldBench<'_> {
     }
 
     /// Runs one stretch of the load under the meters.
-    pub(super) fn stretch(&mut self, stage: &Stage, place: Place) -> Result<Result<Stretch, Void>, Fatal> {
+    pub(super) fn stretch(&mut self, stage: &Stage, place: Place) -> Result<Stretch, Halt> {
         let sessions = self.metering.open(self.world, &self.metered);
-        let ran = self.run_in_silence(&stage.load, place, sessions.watches())?;
+        let ran = Halt::split(self.run_in_silence(&stage.load, place, sessions.watches()))?;
         let nothing = Around::new();
-        let after = if ran.is_ok() { self.linger(&sessions)? } else { Ok(Around::new()) };
+        let after = if ran.is_ok() { Halt::split(self.linger(&sessions))? } else { Ok(Around::new()) };
         let metered = sessions.close(
             self.world,
             ran.as_ref().map_or(&nothing, |ran| &ran.around),
             after.as_ref().unwrap_or(&nothing),
         );
-        if let Err(void) = after {
-            return Ok(Err(void));
-        }
-        let ran = match ran {
-            Ok(ran) => ran,
-            Err(void) => return Ok(Err(void)),
-        };
+        after?;
+        let ran = ran?;
         let histograms = stage.load.histograms(&ran.finishes);
-        Ok(stage.conclude(&ran.finishes).map(|mut concluded| {
-            let repeated = stage.load.runs(&ran.finishes);
-            let runs = repeated.as_ref().map_or(1, |repeated| repeated.runs);
-            concluded.values.extend(metered.values.into_iter().map(|(name, value)| of_a_run(name, value, runs)));
-            concluded.missing.extend(metered.refused);
-            self.told.append(&mut concluded.notes);
-            Stretch {
-                measured: concluded.values,
-                refused: concluded.missing,
-                left_out: metered.left_out,
-                timelines: metered.timelines,
-                histograms,
-                finishes: ran.finishes,
-                repeated,
-            }
-        }))
+        let mut concluded = stage.conclude(&ran.finishes)?;
+        let repeated = stage.load.runs(&ran.finishes);
+        let runs = repeated.as_ref().map_or(1, |repeated| repeated.runs);
+        concluded.values.extend(metered.values.into_iter().map(|(name, value)| of_a_run(name, value, runs)));
+        concluded.missing.extend(metered.refused);
+        self.told.append(&mut concluded.notes);
+        Ok(Stretch {
+            measured: concluded.values,
+            refused: concluded.missing,
+            left_out: metered.left_out,
+            timelines: metered.timelines,
+            histograms,
+            finishes: ran.finishes,
+            repeated,
+        })
     }
 
     /// Finds out what 100 % is, under the reference, before the first trial of a load that is a share of it.
-    pub(super) fn calibrate(&mut self, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
+    pub(super) fn calibrate(&mut self, journal: &mut dyn Journal) -> Result<(), Halt> {
         let at_reference = matches!(self.load.calibration(), Some((Calibrate::Reference, _)));
         if self.full_per_s.is_some() || !at_reference {
-            return Ok(Ok(()));
+            return Ok(());
         }
         let mut in_force = InForce::new();
         let found = self.calibrating(&mut in_force, journal);
@@ -114,49 +108,36 @@ impl WorldBench<'_> {
         found
     }
 
-    fn calibrating(&mut self, in_force: &mut InForce, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
-        if let Err(error) = self.turn(0, in_force)? {
-            return Ok(Err(Void::NotTurned { why: error.to_string() }));
-        }
+    fn calibrating(&mut self, in_force: &mut InForce, journal: &mut dyn Journal) -> Result<(), Halt> {
+        self.turn(0, in_force)?.map_err(|error| Void::NotTurned { why: error.to_string() })?;
         let now_ns = self.world.now_ns();
-        if let Err(void) = self.wait(now_ns + self.settle_ns)? {
-            return Ok(Err(void));
-        }
+        self.wait(now_ns + self.settle_ns)?;
         self.find_full(&self.place(in_force, 0), journal)
     }
 
     /// Runs the load as fast as it goes, under what is in force, until it is known what 100 % is.
-    pub(super) fn find_full(&mut self, place: &Place, journal: &mut dyn Journal) -> Result<Result<(), Void>, Fatal> {
-        let Some((_, interval)) = self.load.calibration() else { return Ok(Ok(())) };
+    pub(super) fn find_full(&mut self, place: &Place, journal: &mut dyn Journal) -> Result<(), Halt> {
+        let Some((_, interval)) = self.load.calibration() else { return Ok(()) };
         let mut intervals = Vec::new();
         loop {
             journal.tell(&format!("calibrating, interval {}", intervals.len() + 1));
-            match self.stretch(&interval, place.clone())? {
-                Ok(stretch) => intervals.push(stretch.measured),
-                Err(void) => return Ok(Err(void)),
-            }
-            match self.load.calibrated(&intervals) {
-                Ok(None) => {}
-                Ok(found) => {
-                    self.full_per_s = found;
-                    return Ok(Ok(()));
-                }
-                Err(void) => return Ok(Err(void)),
+            intervals.push(self.stretch(&interval, place.clone())?.measured);
+            if let Some(found) = self.load.calibrated(&intervals)? {
+                self.full_per_s = Some(found);
+                return Ok(());
             }
         }
     }
 
     /// Lets the machines read their meters on until what comes late has come.
-    fn linger(&mut self, sessions: &Sessions) -> Result<Result<Around, Void>, Fatal> {
+    fn linger(&mut self, sessions: &Sessions) -> Result<Around, Halt> {
         let (for_ns, watches) = sessions.late();
         if for_ns == 0 {
-            return Ok(Ok(Around::new()));
+            return Ok(Around::new());
         }
-        self.world.hush(for_ns.saturating_add(SILENCE_BEYOND_NS));
         let idle = Load::Idle(IdleLoad { for_ns });
-        let ran = Execution::run(self.world, &idle, &self.rig, Place::default(), watches)?;
-        self.world.hush(0);
-        Ok(ran.map(|ran| ran.around))
+        let ran = self.announced(for_ns.saturating_add(SILENCE_BEYOND_NS), &idle, Place::default(), watches)?;
+        Ok(ran.around)
     }
 
     /// Runs the load; meanwhile the machines have nothing to tell each other but its beginning and its end.
@@ -165,13 +146,26 @@ impl WorldBench<'_> {
         load: &Load,
         place: Place,
         watches: BTreeMap<Side, Vec<Sampling>>,
-    ) -> Result<Result<Ran, Void>, Fatal> {
+    ) -> Result<Ran, Halt> {
         let from_ns = self.world.now_ns();
-        self.world.hush(load.length_ns().unwrap_or(self.longest_ns).saturating_add(SILENCE_BEYOND_NS));
-        let ran = Execution::run(self.world, load, &self.rig, place, watches)?;
-        self.world.hush(0);
+        let silence_ns = load.length_ns().unwrap_or(self.longest_ns).saturating_add(SILENCE_BEYOND_NS);
+        let ran = Halt::split(self.announced(silence_ns, load, place, watches))?;
         self.longest_ns = self.longest_ns.max(self.world.now_ns() - from_ns);
         self.leftovers.add(ran.as_ref().map_or(0, |ran| ran.left_behind));
-        Ok(ran)
+        Ok(ran?)
+    }
+
+    /// Runs a load during a silence that is announced to the machines, ns.
+    pub(super) fn announced(
+        &mut self,
+        silence_ns: u64,
+        load: &Load,
+        place: Place,
+        watches: BTreeMap<Side, Vec<Sampling>>,
+    ) -> Result<Ran, Halt> {
+        self.world.hush(silence_ns);
+        let ran = Halt::split(Execution::run(self.world, load, &self.rig, place, watches))?;
+        self.world.hush(0);
+        Ok(ran?)
     }
 }

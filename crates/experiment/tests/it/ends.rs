@@ -1,5 +1,5 @@
 //! What ends an experiment, and what the journal says of it.
-use powerband_experiment::{Bench, Fatal, FormulaBench, Journal, JournalError, run};
+use powerband_experiment::{Bench, Fatal, FormulaBench, Halt, Journal, JournalError, run};
 use powerband_record::{CloseReason, Event, Outcome, PlannedTrial, Void};
 
 use crate::{count, noisy, rate, started};
@@ -130,8 +130,8 @@ fn a_lost_machine_ends_it() {
         fn now_ns(&self) -> u64 {
             0
         }
-        fn trial(&mut self, _: &PlannedTrial, _: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
-            Err(Fatal::Lost { side: "far".into(), why: "the cable".into() })
+        fn trial(&mut self, _: &PlannedTrial, _: &mut dyn Journal) -> Result<Outcome, Halt> {
+            Err(Fatal::Lost { side: "far".into(), why: "the cable".into() }.into())
         }
     }
     let mut journal = Vec::new();
@@ -163,8 +163,8 @@ fn what_could_not_be_put_back_is_in_the_journal() {
         fn now_ns(&self) -> u64 {
             0
         }
-        fn trial(&mut self, _: &PlannedTrial, _: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
-            Err(Fatal::CannotRestore { what: "cpufreq.governor at policy0 (EIO)".into() })
+        fn trial(&mut self, _: &PlannedTrial, _: &mut dyn Journal) -> Result<Outcome, Halt> {
+            Err(Fatal::CannotRestore { what: "cpufreq.governor at policy0 (EIO)".into() }.into())
         }
     }
     let mut journal = Vec::new();

@@ -2,7 +2,7 @@
 use std::cell::Cell;
 
 use powerband_experiment::{
-    Bench, Fatal, FormulaBench, Journal, JournalError, Past, Plan, ResumeError, WorldBench, check_rig,
+    Bench, Fatal, FormulaBench, Halt, Journal, JournalError, Past, Plan, ResumeError, WorldBench, check_rig,
     first_difference, rebuild, resolve, resume, run, standing,
 };
 use powerband_record::{CloseReason, Event, Finding, Outcome, PlannedTrial, Requirement, Started, Void};
@@ -179,10 +179,10 @@ impl Bench for Live {
         now_ns + 1 + step
     }
 
-    fn trial(&mut self, trial: &PlannedTrial, _: &mut dyn Journal) -> Result<Answer, Fatal> {
+    fn trial(&mut self, trial: &PlannedTrial, _: &mut dyn Journal) -> Result<Outcome, Halt> {
         self.ran.push(trial.trial);
         self.clock_ns.set(self.clock_ns.get() + SECOND);
-        Ok((self.answer)(trial))
+        Ok((self.answer)(trial)?)
     }
 }
 
@@ -226,7 +226,7 @@ impl Bench for Leaves {
         self.0.now_ns()
     }
 
-    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Answer, Fatal> {
+    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Outcome, Halt> {
         self.0.trial(trial, journal)
     }
 

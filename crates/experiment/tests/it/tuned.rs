@@ -1,7 +1,7 @@
 //! A search over formulas: what it finds, what it claims where nothing is to be found, how it goes on after an interruption.
 use std::collections::BTreeMap;
 
-use powerband_experiment::{FormulaBench, Past, resume, run, standing};
+use powerband_experiment::{FormulaBench, Halt, Past, resume, run, standing};
 use powerband_record::{
     Better, BlockDone, CloseReason, Event, Finding, LimitSide, Metric, Outcome, PlannedSetting, PlannedTrial,
     Requirement, SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchPhase, SearchPlan,
@@ -338,7 +338,7 @@ fn a_stop_tells_the_best_so_far() {
     let mut whole = bench(&started, 0.005);
     let mut stopping = FormulaBench::new(SECOND, |trial: &PlannedTrial| match trial.trial {
         12 => Err(Void::Stopped),
-        _ => powerband_experiment::Bench::trial(&mut whole, trial, &mut Vec::new()).unwrap(),
+        _ => Halt::split(powerband_experiment::Bench::trial(&mut whole, trial, &mut Vec::new())).unwrap(),
     });
     let finding = run(&started, &mut stopping, &mut Vec::new()).unwrap();
     assert_eq!(finding.reason, CloseReason::Stopped);

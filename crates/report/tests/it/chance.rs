@@ -4,7 +4,7 @@
 
 use powerband_record::{Better, Metric, Verdict};
 use powerband_report::comparison::{ComparisonRequest, ComparisonRow};
-use powerband_stats::formula::run_seed;
+use powerband_testkit::formula::run_seed;
 
 mod blocks;
 mod reference;

@@ -6,7 +6,7 @@ use powerband_record::{
 };
 use powerband_report::fleet::{Fleet, FleetAnswer, FleetError, NodeState, OddIn, OddNode, answer, applications};
 use powerband_report::picture::fleet_pictures;
-use powerband_stats::fleet::simulated::{FormulaFleet as Formula, SimulatedNode};
+use powerband_testkit::formula_fleet::{FormulaFleet as Formula, SimulatedNode};
 
 use crate::journals::{Journal, finding, header, metric, started};
 

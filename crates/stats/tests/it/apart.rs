@@ -3,9 +3,9 @@
 use crate::runs::{limit, runs, seed};
 use crate::tables::{linear, spending};
 use powerband_stats::apart::{sessions, through_reference, welch};
-use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::{Noise, NoiseStream};
 use powerband_stats::{Claim, MetricJudge, Rules, Scale, SettingLook};
+use powerband_testkit::formula::{Formula, Limits, race_to_verdict};
 use std::sync::Arc;
 
 /// One setting against its reference, stopped when it likes; how it looks at its end.

@@ -2,7 +2,6 @@
 
 use crate::runs::{limit, runs, seed};
 use crate::tables::{linear, spending, table};
-use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::modes::{modes, stands_out, wilson_interval};
 use powerband_stats::noise::Noise;
 use powerband_stats::steady::{FirstBlock, first_block, warm_up_is_over};
@@ -10,6 +9,7 @@ use powerband_stats::{
     Draws, MetricJudge, Patience, Purpose, Scale, Table, block_order, carry_over, change_point, drift, slots,
     trials_left,
 };
+use powerband_testkit::formula::{Formula, Limits, race_to_verdict};
 
 #[test]
 fn warm_up_ends_when_two_agree_or_after_five() {

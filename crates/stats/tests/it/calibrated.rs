@@ -150,7 +150,7 @@ fn halves_back_to_back_claim_what_a_drift_does() {
 
 #[test]
 fn what_is_said_to_be_detectable_is_detected() {
-    use powerband_stats::formula::{Formula, Limits, race_to_verdict};
+    use powerband_testkit::formula::{Formula, Limits, race_to_verdict};
     let (rules, spending) = (Rules { margin: 0.0, ..Rules::default() }, spending());
     let told = detectable(0.02, 5.0, 2.0, &rules, &spending).unwrap();
     assert_eq!(told.blocks, 12);

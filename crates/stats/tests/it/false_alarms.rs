@@ -3,8 +3,8 @@
 use crate::runs::{limit, runs, seed};
 use crate::tables::{linear, spending};
 use powerband_stats::Rules;
-use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::Noise;
+use powerband_testkit::formula::{Formula, Limits, race_to_verdict};
 
 /// Experiments in which any difference was claimed.
 pub(crate) fn alarms(formula: &Formula, rules: &Rules, case: u64, count: u32, blocks: u32) -> u32 {

@@ -9,8 +9,8 @@ mod odd;
 mod stop;
 
 use crate::runs::{runs, seed, sweeping};
-use powerband_stats::fleet::simulated::{EffectShape, FormulaFleet, SimulatedNode, TrialNoise};
 use powerband_stats::fleet::{Effects, NodeEffect};
+use powerband_testkit::formula_fleet::{EffectShape, FormulaFleet, SimulatedNode, TrialNoise};
 
 /// Noises of trials by name.
 const NOISES: [(&str, TrialNoise); 3] = [("gauss", TrialNoise::Gauss), ("t3", TrialNoise::T3), ("AR", TrialNoise::Ar)];

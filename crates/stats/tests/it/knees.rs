@@ -3,10 +3,10 @@
 use crate::paths::knee;
 use crate::runs::{limit, runs, seed};
 use crate::tables::{linear, spending, table};
-use powerband_stats::formula::Formula;
 use powerband_stats::noise::Noise;
 use powerband_stats::posterior::{Posterior, front_shares};
 use powerband_stats::{Error, Knee, KneeGoal, KneeSearch, MetricJudge, Rules, Table, slots};
+use powerband_testkit::formula::Formula;
 
 /// Wrong knees, undecided, and trials over ten each, in so many runs.
 fn outcome(

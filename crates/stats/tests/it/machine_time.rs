@@ -2,7 +2,7 @@
 
 use crate::runs::runs;
 use crate::tables::spending;
-use powerband_stats::race::{Contender, EXPERIMENTS, NOISES, Score, score};
+use powerband_testkit::race::{Contender, EXPERIMENTS, NOISES, Score, score};
 
 /// Trials over those of ten each, by noise. A first look after the second block took 0.48, 0.37, 0.69, 0.42 and 0.59, and
 /// called a setting five times as noisy as the others different in 9 % of the experiments.

@@ -2,9 +2,9 @@
 
 use crate::runs::{limit, runs, seed};
 use crate::tables::{linear, spending};
-use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::Noise;
 use powerband_stats::{Claim, Rules};
+use powerband_testkit::formula::{Formula, Limits, race_to_verdict};
 
 /// False "same" of each setting, all exactly at the margin, noise half of it.
 fn false_same(m: usize, noise: Noise, rules: &Rules, count: u32) -> Vec<u32> {

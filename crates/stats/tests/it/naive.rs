@@ -4,9 +4,9 @@ use crate::runs::{runs, seed};
 use crate::tables::{linear, spending};
 use powerband_stats::apart::welch;
 use powerband_stats::distribution::t_two_sided;
-use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::Noise;
 use powerband_stats::{Rules, Slot, Table, slots};
+use powerband_testkit::formula::{Formula, Limits, race_to_verdict};
 
 /// Block differences of an A/A pair over so many blocks, in the same order and noise as the real procedure.
 fn differences(noise: Noise, key: u64, blocks: u32) -> Vec<f64> {

@@ -2,9 +2,9 @@
 
 use crate::runs::seed;
 use crate::tables::{linear, spending};
-use powerband_stats::formula::Formula;
 use powerband_stats::noise::Noise;
 use powerband_stats::{Claim, Draws, Latencies, MetricJudge, Purpose, Slot, Table, signed_rank, slots};
+use powerband_testkit::formula::Formula;
 use proptest::prelude::*;
 
 /// A table with one outlier of `size` in it, judged once at its end.

@@ -2,12 +2,12 @@
 
 use crate::runs::{limit, runs, seed};
 use crate::tables::{linear, spending};
-use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::Noise;
 use powerband_stats::{
     Claim, Draws, Error, Knee, KneeGoal, KneeSearch, MetricJudge, Patience, Purpose, Rules, Scale, Table, block_order,
     slots, steady::warm_up_is_over,
 };
+use powerband_testkit::formula::{Formula, Limits, race_to_verdict};
 
 const NOISES: [Noise; 4] = [Noise::Gauss, Noise::Ar, Noise::Contam, Noise::All];
 

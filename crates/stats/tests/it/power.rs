@@ -2,9 +2,9 @@
 
 use crate::runs::{runs, seed};
 use crate::tables::spending;
-use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::Noise;
 use powerband_stats::{Claim, Rules};
+use powerband_testkit::formula::{Formula, Limits, race_to_verdict};
 
 /// Share of runs in which setting 1 is found higher, in per cent, and the mean number of blocks until it is decided.
 fn found(effects: &[f64], noise_sd: f64, margin: f64, noise: Noise, case: u64) -> (f64, f64) {

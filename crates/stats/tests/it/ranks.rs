@@ -2,9 +2,9 @@
 
 use crate::runs::{runs, seed};
 use crate::tables::spending;
-use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::Noise;
 use powerband_stats::{Rules, Scale};
+use powerband_testkit::formula::{Formula, Limits, race_to_verdict};
 
 fn rules() -> Rules {
     Rules { scale: Scale::Linear, margin: 0.25, ..Rules::robust() }

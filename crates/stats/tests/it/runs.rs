@@ -1,6 +1,6 @@
 //! How often a simulated experiment is run: a short form on every change, the long one in a sweep.
 
-use powerband_stats::formula::run_seed;
+use powerband_testkit::formula::run_seed;
 
 /// Whether the long form is asked for.
 pub(crate) fn sweeping() -> bool {

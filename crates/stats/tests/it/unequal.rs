@@ -3,8 +3,8 @@
 use crate::false_alarms::alarms;
 use crate::runs::{limit, runs};
 use crate::tables::linear;
-use powerband_stats::formula::Formula;
 use powerband_stats::noise::Noise;
+use powerband_testkit::formula::Formula;
 
 fn check(name: &str, allowed: u32, spread: impl Fn(usize, usize) -> f64) {
     let count = runs(400, 4000);

@@ -39,6 +39,19 @@ fn imports_go_down_only() {
 }
 
 #[test]
+fn only_tests_and_benchmarks_import_what_is_made_for_them() {
+    let kit = package("crates/testkit", &["powerband-stats"], &[]);
+    let stats = package("crates/stats", &[], &["powerband-testkit"]);
+    let bench = package("bench/verdict", &["powerband-testkit"], &[]);
+    assert_eq!(imports(&[kit.clone(), stats.clone(), bench]), []);
+    for row in TABLE.iter().filter(|row| row.name != "testkit") {
+        let product = package(&format!("crates/{}", row.name), &["powerband-testkit"], &[]);
+        let problems = imports(&[kit.clone(), stats.clone(), product]);
+        assert!(said(&problems).contains("may not import testkit"), "{}", row.name);
+    }
+}
+
+#[test]
 fn a_crate_needs_a_row_and_its_own_name_and_chores_import_nothing_of_ours() {
     assert!(said(&imports(&[package("crates/gadget", &[], &[])])).contains("crates/gadget has no row"));
     let mut named = package("crates/record", &[], &[]);

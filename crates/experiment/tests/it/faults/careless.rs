@@ -1,6 +1,6 @@
 //! Going on as a careless program would: the loop over again, answered from the journal with a slip, and nothing compared.
-use powerband_experiment::{Bench, Fatal, Journal, JournalError, run};
-use powerband_record::{Event, Finding, Outcome, PlannedTrial, Started, Void};
+use powerband_experiment::{Bench, Fatal, Halt, Journal, JournalError, run};
+use powerband_record::{Event, Finding, Outcome, PlannedTrial, Started};
 
 use super::course::Slip;
 use super::going_on::finished;
@@ -55,7 +55,7 @@ impl Bench for Careless<'_> {
         }
     }
 
-    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Outcome, Halt> {
         let place = self.answered;
         if place == self.trials.len() {
             return self.live.trial(trial, journal);
@@ -71,8 +71,8 @@ impl Bench for Careless<'_> {
         }
         let other = if self.slip == Slip::AnswersFromAnother { self.trials.len() - 1 - place } else { place };
         match self.trials[other] {
-            Event::TrialDone { outcome, .. } => Ok(Ok(outcome.clone())),
-            Event::TrialVoid { why, .. } => Ok(Err(why.clone())),
+            Event::TrialDone { outcome, .. } => Ok(outcome.clone()),
+            Event::TrialVoid { why, .. } => Err(why.clone().into()),
             _ => unreachable!("only ends of trials are kept"),
         }
     }

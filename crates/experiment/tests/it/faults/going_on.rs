@@ -3,8 +3,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use powerband_experiment::{
-    Bench, Fatal, FormulaBench, Journal, JournalError, Past, Resolved, ResumeError, WorldBench, check_rig, rebuild,
-    resume, run, standing,
+    Bench, Fatal, FormulaBench, Halt, Journal, JournalError, Past, Resolved, ResumeError, WorldBench, check_rig,
+    rebuild, resume, run, standing,
 };
 use powerband_knob::restore;
 use powerband_machine::{EntryId, Hold, StopSignal, World};
@@ -144,16 +144,16 @@ impl Bench for Counted<'_> {
         self.bench.now_ns()
     }
 
-    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Result<Outcome, Void>, Fatal> {
+    fn trial(&mut self, trial: &PlannedTrial, journal: &mut dyn Journal) -> Result<Outcome, Halt> {
         if self.stop == Some(self.ran.len() as u64) {
-            return Ok(Err(Void::Stopped));
+            return Err(Void::Stopped.into());
         }
         self.ran.push(trial.trial);
-        let answer = self.bench.trial(trial, journal)?;
-        Ok(match (&self.keyed, answer) {
-            (Some((name, seed)), Ok(_)) => by_number(name, *seed, trial),
-            (_, answer) => answer,
-        })
+        let outcome = self.bench.trial(trial, journal)?;
+        match &self.keyed {
+            Some((name, seed)) => Ok(by_number(name, *seed, trial)?),
+            None => Ok(outcome),
+        }
     }
 
     fn rehearse(&mut self) -> Result<Vec<(u32, String)>, Fatal> {

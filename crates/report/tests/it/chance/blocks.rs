@@ -3,9 +3,9 @@ use std::fmt::Write as _;
 
 use powerband_record::Verdict;
 use powerband_report::comparison::{ComparisonRow, Csv, Measured, within};
-use powerband_stats::formula::Formula;
 use powerband_stats::noise::Noise;
 use powerband_stats::{block_order, reference_copies, slots};
+use powerband_testkit::formula::Formula;
 
 use super::{ask, differs, metric, percent, runs, seed, seldom, sweeping, tempts};
 

@@ -1,9 +1,9 @@
 //! Stored experiments compared through the reference they share, each of which ended as soon as it liked.
 use powerband_record::{Event, Outcome, PlannedTrial, Verdict};
 use powerband_report::comparison::{ComparisonRow, Measured, between};
-use powerband_stats::formula::{Formula, Limits, race_to_verdict};
 use powerband_stats::noise::Noise;
 use powerband_stats::{Rules, Spending};
+use powerband_testkit::formula::{Formula, Limits, race_to_verdict};
 
 use super::{METRIC, ask, differs, metric, percent, runs, seed, seldom, sweeping};
 use crate::journals::started;

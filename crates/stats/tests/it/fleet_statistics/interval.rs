@@ -3,8 +3,8 @@
 use super::{NOISES, NOT_NORMAL, blocks, count, effects, fleets, most, percent, sizes, spreads};
 use crate::runs::sweeping;
 use powerband_stats::distribution::t_two_sided;
-use powerband_stats::fleet::simulated::{FormulaFleet, SimulatedNode, TrialNoise};
 use powerband_stats::fleet::{mean, spread};
+use powerband_testkit::formula_fleet::{FormulaFleet, SimulatedNode, TrialNoise};
 
 const EFFECT: f64 = 0.03;
 

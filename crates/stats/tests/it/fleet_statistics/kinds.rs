@@ -3,7 +3,7 @@
 use super::{count, effects, fleets, most, percent};
 use crate::runs::sweeping;
 use powerband_stats::fleet::kinds::{ALPHA, anova, blind};
-use powerband_stats::fleet::simulated::{EffectShape, FormulaFleet, SimulatedNode};
+use powerband_testkit::formula_fleet::{EffectShape, FormulaFleet, SimulatedNode};
 
 fn values(nodes: &[SimulatedNode]) -> Vec<f64> {
     effects(nodes).nodes().iter().map(|node| node.mean).collect()

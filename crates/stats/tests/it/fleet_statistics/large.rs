@@ -4,9 +4,9 @@ use super::{count, effects, measured, most, percent};
 use crate::runs::{runs, seed};
 use crate::tables::spending;
 use powerband_stats::Rules;
-use powerband_stats::fleet::simulated::FormulaFleet;
 use powerband_stats::fleet::waves::look;
 use powerband_stats::fleet::{heterogeneity, holds, mean, predict_node, spread};
+use powerband_testkit::formula_fleet::FormulaFleet;
 
 #[test]
 fn a_thousand_nodes_keep_the_rate() {

@@ -3,8 +3,8 @@
 use super::{NOT_NORMAL, blocks, count, effects, fleets, most, percent, sizes, spreads};
 use crate::runs::{seed, sweeping};
 use powerband_stats::distribution::normal_upper;
-use powerband_stats::fleet::simulated::{FormulaFleet, SimulatedNode};
 use powerband_stats::fleet::{holds, mean, predict_node};
+use powerband_testkit::formula_fleet::{FormulaFleet, SimulatedNode};
 
 /// Normal quantile of 90 %.
 const NINE_TENTHS: f64 = 1.281_551_565_544_600_4;

@@ -4,7 +4,7 @@ use super::{NOISES, blocks, count, effects, fleets, most, percent};
 use crate::runs::{runs, sweeping};
 use powerband_stats::fleet::mean;
 use powerband_stats::fleet::odd::{ALPHA, Deviations, Odd, effects as odd_effects, find, noise_levels, residuals};
-use powerband_stats::fleet::simulated::{FormulaFleet, SimulatedNode};
+use powerband_testkit::formula_fleet::{FormulaFleet, SimulatedNode};
 
 fn by_effect(nodes: &[SimulatedNode]) -> Odd {
     let effects = effects(nodes);

@@ -4,9 +4,9 @@ use super::{NOISES, count, effects, fleets, measured, most, percent};
 use crate::runs::{seed, sweeping};
 use crate::tables::spending;
 use powerband_stats::fleet::mean;
-use powerband_stats::fleet::simulated::{FormulaFleet, SimulatedNode};
 use powerband_stats::fleet::waves::{FIRST_LOOK, SettingStanding, ends, look};
 use powerband_stats::{Claim, Rules};
+use powerband_testkit::formula_fleet::{FormulaFleet, SimulatedNode};
 
 const NODES: usize = 64;
 

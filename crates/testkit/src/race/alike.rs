@@ -1,14 +1,10 @@
 //! Two settings that differ in nothing, on a machine that is any function.
 
-use super::{BUDGET_BLOCKS, KnownExperiment, Procedure, TEN, WARM_UP_TRIALS, looks_steady, read, repeated};
-use crate::error::Error;
-use crate::judge::MetricJudge;
-use crate::order::{Slot, open_order, slots};
-use crate::rules::{Rules, Scale};
-use crate::spending::Spending;
-use crate::table::{Table, TrialTime};
-use crate::verdict::Claim;
 use std::sync::Arc;
+
+use powerband_stats::{Claim, Error, MetricJudge, Rules, Scale, Slot, Spending, Table, TrialTime, open_order, slots};
+
+use super::{BUDGET_BLOCKS, KnownExperiment, Procedure, TEN, WARM_UP_TRIALS, looks_steady, read, repeated};
 
 /// Compares two settings of which `trial` gives the values, in log per cent: what is claimed of the second, and the trials used.
 ///

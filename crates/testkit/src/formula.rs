@@ -1,16 +1,13 @@
 //! Whole experiments on arithmetic: a trial is its setting's level plus noise. Thousands run in a second, so error
 //! rates and machine time can be measured instead of argued.
 
-use crate::error::Error;
-use crate::judge::MetricJudge;
-use crate::noise::{Noise, NoiseStream};
-use crate::order::{Slot, block_order, open_order, slots};
-use crate::random::{Draws, Purpose};
-use crate::rules::{Rules, Scale};
-use crate::spending::Spending;
-use crate::table::{Table, TrialTime};
-use crate::verdict::Claim;
 use std::sync::Arc;
+
+use powerband_stats::noise::{Noise, NoiseStream};
+use powerband_stats::{
+    Claim, Draws, Error, MetricJudge, Purpose, Rules, Scale, Slot, Spending, Table, TrialTime, block_order, open_order,
+    slots,
+};
 
 /// A machine that is a formula.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,14 +1,13 @@
 //! Sixteen synthetic experiments shaped like published ones, and the rules of thumb to race against.
 
-use crate::apart::{mean_and_sd, welch};
-use crate::error::Error;
-use crate::formula::{Formula, Limits, race_to_verdict, run_seed};
-use crate::noise::Noise;
-use crate::rules::{Rules, Scale};
-use crate::spending::Spending;
-use crate::verdict::Claim;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+use powerband_stats::apart::{mean_and_sd, welch};
+use powerband_stats::noise::Noise;
+use powerband_stats::{Claim, Error, Rules, Scale, Spending};
+use serde::{Deserialize, Serialize};
+
+use crate::formula::{Formula, Limits, race_to_verdict, run_seed};
 
 mod alike;
 

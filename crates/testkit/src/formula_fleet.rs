@@ -1,7 +1,7 @@
 //! Fleets with a known truth: what error rates are measured on.
 
-use super::within::NodeEffect;
-use crate::random::{Draws, Purpose};
+use powerband_stats::fleet::NodeEffect;
+use powerband_stats::{Draws, Purpose};
 
 /// How true effects are distributed over nodes; mean 0 and standard deviation 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

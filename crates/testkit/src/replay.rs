@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use powerband_stats::{Draws, Purpose};
-
-use crate::{
+use powerband_advice::{
     Ask, Bound, Candidate, Factor, FactorKind, Goal, Observation, Prior, Problem, ProblemError, RunNoise, Search,
     SearchConclusion, SearchStage, Space,
 };
+use powerband_stats::{Draws, Purpose};
 
 /// A setting counts as found when it keeps the bound and its goal lies within this share of the best one's.
 pub const CLOSE: f64 = 0.05;
