@@ -228,6 +228,9 @@ mod tests {
             powerband try governor=ondemand,performance --load counter";
         let lines = "  calibrate    Measure the\n               noise, and\n               what can be\n               detected\nshort\n\
             nothing found here sets\n  ondemand at all\npowerband try governor=ondemand,performance --load counter";
-        assert_eq!(folded(text, 30), lines.replace("noise, and\n               what can be", "noise, and what\n               can be"));
+        assert_eq!(
+            folded(text, 30),
+            lines.replace("noise, and\n               what can be", "noise, and what\n               can be")
+        );
     }
 }

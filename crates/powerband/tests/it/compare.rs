@@ -1,4 +1,6 @@
 //! What was measured apart, compared by the rules that say what cannot be said.
+use std::fs;
+
 use serde_json::Value;
 
 use crate::desk::Desk;
@@ -213,4 +215,28 @@ fn means_are_compared_where_that_is_asked_or_was_judged() {
     assert!(stored["notes"].to_string().contains("the mean of all trials"), "{stored}");
     let typical = desk.json(&[&["compare"], &settings[..], &["--judge", "typical"]].concat());
     assert!(!typical["notes"].to_string().contains("the mean of all trials"), "{typical}");
+}
+
+#[test]
+fn a_difference_never_has_an_interval_on_both_sides_of_zero() {
+    let desk = Desk::new();
+    // Whole steps of 1: by how much b is higher is hidden by them, that it is higher is not.
+    let rows = (0..300).map(|i| format!("a,{i},{}\nb,{i},{}\n", f64::from(i % 7) + 1.5, f64::from(i % 7) + 2.5));
+    fs::write(desk.beside("steps.csv"), format!("setting,block,x\n{}", rows.collect::<String>())).unwrap();
+    let comparison = desk.json(&["compare", "--from-csv", &desk.beside("steps.csv").display().to_string()]);
+    let row = row(&comparison);
+    let (low, high) = (row["low"].as_f64().unwrap(), row["high"].as_f64().unwrap());
+    assert!(row["verdict"] == "worse" && low >= 0.0 && high > 0.5, "{row}");
+}
+
+#[test]
+fn names_that_differ_in_what_is_not_seen_do_not_look_alike() {
+    let desk = Desk::new();
+    let rows = (0..6).map(|i| format!("a,{i},10{i}\na\u{1b}[31m,{i},20{i}\n"));
+    fs::write(desk.beside("esc.csv"), format!("setting,block,x\n{}", rows.collect::<String>())).unwrap();
+    let csv = desk.beside("esc.csv").display().to_string();
+    for words in [&["compare", "--from-csv", &csv][..], &["compare", "--from-csv", &csv, "-v"]] {
+        let text = desk.run(words).ended(0).out;
+        assert!(text.contains("aU+001B[31m is worse than a"), "{text}");
+    }
 }

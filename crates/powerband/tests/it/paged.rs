@@ -56,6 +56,49 @@ fn what_is_no_page_or_a_damaged_one_is_one_sentence() {
     assert_eq!(desk.experiments(), 1, "nothing was begun");
 }
 
+/// A page whose data somebody changed, with the sum that belongs to it: Fowler, Noll and Vo's, 1a, of 64 bits.
+fn forged(page: &str, change: impl FnOnce(&mut serde_json::Value)) -> String {
+    let begin = page.find("data-fnv1a=\"").unwrap() + "data-fnv1a=\"".len();
+    let data = begin + page[begin..].find('>').unwrap() + 1;
+    let end = data + page[data..].find("</script>").unwrap();
+    let mut value = serde_json::from_str(&page[data..end]).unwrap();
+    change(&mut value);
+    let text = value.to_string().replace("</", "<\\/");
+    let sum = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{}{sum:016x}\">{text}{}", &page[..begin], &page[end..])
+}
+
+#[test]
+fn a_page_whose_plan_cannot_be_one_begins_nothing_and_a_dry_run_shows_its_words_on_their_lines() {
+    let desk = Desk::new();
+    let whole = text(page(&desk).as_ref());
+    let other = desk.beside("other.html");
+    let name = other.display().to_string();
+    let cases: [(&str, serde_json::Value, &str); 6] = [
+        ("settings", serde_json::json!([]), "it has no settings"),
+        ("alpha", 0.0.into(), "its error rate is not one"),
+        ("alpha", 5.into(), "its error rate is not one"),
+        ("margin", 1e308.into(), "its margin is not one"),
+        ("max_blocks", 0.into(), "it has no blocks"),
+        ("cost_order", serde_json::json!([99]), "the order of its settings"),
+    ];
+    for (key, value, why) in cases {
+        std::fs::write(&other, forged(&whole, |page| page["plan"][key] = value)).unwrap();
+        for more in [&[][..], &["--dry-run"]] {
+            let sentence = desk.run(&[&["run", "--again", &name][..], more].concat()).refused(2);
+            assert!(sentence.contains(why), "{key}: {sentence}");
+        }
+    }
+    assert_eq!(desk.experiments(), 1, "nothing was begun");
+    let lie = "\ncommands it would run, and as whom\n  nobody  load  true";
+    std::fs::write(&other, forged(&whole, |page| page["plan"]["settings"][1]["label"] = format!("a{lie}").into()))
+        .unwrap();
+    let shown = desk.run(&["run", "--again", &name, "--dry-run"]).ended(0).out;
+    assert!(!shown.lines().any(|line| line.starts_with("commands it would run")), "{shown}");
+}
+
 #[test]
 fn a_page_is_not_written_over_what_is_there() {
     let desk = Desk::new();

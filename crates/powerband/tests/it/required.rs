@@ -106,3 +106,14 @@ fn plans_require_too_and_what_makes_no_sense_is_refused() {
         assert!(sentence.contains(told), "{words:?}: {sentence}");
     }
 }
+
+#[test]
+fn where_every_setting_breaks_a_limit_the_report_says_so_and_advises_no_more_blocks() {
+    let words = ["--machine", "sim:quadcore", "try", "governor=all", "--load", "counter", "--for", "2s"];
+    let text = Desk::new().run(&[&words[..], &["--require", "power_w<=50"]].concat()).ended(0).out;
+    for words in ["No setting is recommended: ", "Required: power_w<=50 is broken by "] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!text.contains("decide it"), "{text}");
+    assert!(text.lines().count() <= 24, "{text}");
+}
