@@ -109,7 +109,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let cost_order =
         plan.knee.as_deref().map(|knob| cost_order(knob, &settings, &narrow.declared)).transpose()?.unwrap_or_default();
     let note = plan.knee.as_deref().and_then(|knob| cost_note(knob, &settings, &cost_order, &narrow.declared));
-    let alone = world.machine(Side::Far).is_none().then(|| plan.load.without_peer().map(str::to_owned)).flatten();
+    let alone = world.machine(Side::Far).is_none().then(|| plan.load.facts().without_peer.map(str::to_owned)).flatten();
     let caveats: Vec<String> = note.into_iter().chain(alone).collect();
     notes.extend(caveats.iter().cloned());
     let asked = match &plan.tune {
