@@ -132,17 +132,12 @@ fn could_not_run(in_ci: bool, tier: Tier) -> Tally {
 /// Formatting, clippy, tidy: one check each. All are made, whatever the first says.
 fn lint() -> Result<Tally> {
     let mut tally = Tally::check(succeeds(cargo().args(["fmt", "--all", "--check"]))?, "cargo fmt --all --check");
-    let mut clippy = patient_cargo();
-    clippy.arg("clippy").args(locked()).args([
-        "--workspace",
-        "--features",
-        built::FEATURES,
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]);
-    tally.add(Tally::check(succeeds(&mut clippy)?, "cargo clippy"));
+    let everything = ["--workspace", "--all-targets", "--features", built::FEATURES];
+    for what in [&everything[..], &["--package", "powerband", "--no-default-features"]] {
+        let mut clippy = patient_cargo();
+        clippy.arg("clippy").args(locked()).args(what).args(["--", "-D", "warnings"]);
+        tally.add(Tally::check(succeeds(&mut clippy)?, &format!("cargo clippy {}", what.join(" "))));
+    }
     let tidy = tidy::run().unwrap_or_else(|error| {
         eprintln!("tidy: {error:#}");
         false

@@ -111,7 +111,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let known = |knob: &KnobRef| narrow.declared.find(&knob.name).map_or_else(|| resolve_knob(&knob.name), Ok);
     let ByCost { mut settings, order: cost_order, note } =
         by_cost(plan, settings, &|knob| known(knob).map(|knob| knob.name).map_err(ResolveError::from))?;
-    let alone = world.machine(Side::Far).is_none().then(|| plan.load.without_peer().map(str::to_owned)).flatten();
+    let alone = world.machine(Side::Far).is_none().then(|| plan.load.facts().without_peer.map(str::to_owned)).flatten();
     let caveats: Vec<String> = note.into_iter().chain(alone).collect();
     notes.extend(caveats.iter().cloned());
     let asked = match &plan.tune {

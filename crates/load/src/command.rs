@@ -1,12 +1,19 @@
 //! `command`: any program; wall, user and system time, memory, exit status, and whatever is picked from its output.
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use powerband_machine::Finished;
-use powerband_record::{Better, CpuList, Demand, Invocation, LoadVariant, Metric, Side, Void, Work, split_words};
+use powerband_record::{
+    Better, CpuList, Demand, Invocation, LoadVariant, Metric, Repeated, Side, Void, Work, split_words,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::drivers::{self, Driver, judged, shown};
-use crate::{CommandLine, Concluded, Finishes, LoadError, LoadPart, Reads, RigEnds, Shell};
+use crate::drivers::{self, Driver};
+use crate::metric::{judged, shown};
+use crate::reported::failure;
+use crate::{
+    CommandLine, Concluded, Finishes, LoadError, LoadFacts, LoadKind, LoadPart, Reads, RigEnds, Server, Shell,
+};
 
 /// Any program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,13 +26,13 @@ pub struct CommandLoad {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandLine>,
     /// What runs those that are text.
-    #[serde(default, skip_serializing_if = "Shell::is_default")]
+    #[serde(default, skip_serializing_if = "crate::spelling::is_default")]
     pub shell: Shell,
     /// File that standard input is read from; empty input when `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     /// Where the output goes.
-    #[serde(default, skip_serializing_if = "CommandOutput::is_captured")]
+    #[serde(default, skip_serializing_if = "crate::spelling::is_default")]
     pub output: CommandOutput,
     /// Runs within each trial; as many as take 100 ms when `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +51,7 @@ pub struct CommandLoad {
     #[serde(default)]
     pub ignore_failure: bool,
     /// Whose output it prints; the program's it begins with, if that is one that is known.
-    #[serde(default, skip_serializing_if = "is_auto")]
+    #[serde(default, skip_serializing_if = "crate::spelling::is_default")]
     pub reads: Reads,
     /// What it costs, for machines that cannot run it but can model it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,14 +96,8 @@ impl From<CommandOutput> for String {
     }
 }
 
-impl CommandOutput {
-    fn is_captured(&self) -> bool {
-        *self == CommandOutput::Captured
-    }
-}
-
 /// The part of a command's peer.
-pub(crate) const FAR_END: &str = "far";
+const FAR_END: &str = "far";
 
 /// Words with the machines' addresses in their places.
 fn addressed(words: &[String], rig: &RigEnds) -> Vec<String> {
@@ -104,78 +105,25 @@ fn addressed(words: &[String], rig: &RigEnds) -> Vec<String> {
     words.iter().map(|word| word.replace("{far}", far).replace("{near}", &rig.near)).collect()
 }
 
-fn is_auto(reads: &Reads) -> bool {
-    *reads == Reads::Auto
-}
-
-impl CommandLoad {
-    /// The command line of a setting: the one it names, else the first, with its parameters in their places.
-    ///
-    /// # Errors
-    /// One sentence where there is no such line, or where it cannot be read.
-    pub fn of_variant(&self, variant: &LoadVariant) -> Result<CommandLoad, String> {
-        let mut load = self.clone();
-        load.set.env.extend(variant.env.iter().cloned());
-        let line = match &variant.command {
-            None => self.commands.first(),
-            Some(name) => {
-                let line = self.commands.iter().find(|line| line.text() == *name);
-                Some(line.ok_or_else(|| format!("the plan has no command '{name}'"))?)
-            }
-        };
-        load.argv = match line {
-            None => self.argv.iter().map(|word| variant.filled(word)).collect(),
-            Some(line) => line.argv(&self.shell, |text| variant.filled(text))?,
-        };
-        // A report names what ran, not the shell before it.
-        load.commands = line.map(|line| CommandLine::Text(variant.filled(&line.text()))).into_iter().collect();
-        Ok(load)
+impl LoadKind for CommandLoad {
+    fn facts(&self) -> &'static LoadFacts {
+        &LoadFacts { kind: "command", ..LoadFacts::NONE }
     }
 
-    /// What it is for people: the command line, or all that are compared.
-    pub(crate) fn describe(&self) -> String {
-        let lines: Vec<String> = self.commands.iter().map(CommandLine::text).collect();
-        match lines.as_slice() {
-            [] => self.argv.join(" "),
-            [line] => line.clone(),
-            lines => lines.iter().map(|line| format!("'{line}'")).collect::<Vec<_>>().join(", "),
-        }
+    fn measured_ns(&self) -> Option<u64> {
+        None
     }
 
-    /// Each command line as words, for finding out what program it is.
-    fn lines(&self) -> Vec<Vec<String>> {
-        let words = |line: &CommandLine| match line {
-            CommandLine::Words(words) => words.clone(),
-            CommandLine::Text(text) => split_words(text).unwrap_or_default(),
-        };
-        if self.commands.is_empty() { vec![self.argv.clone()] } else { self.commands.iter().map(words).collect() }
+    /// What its output says, which is judged, and what any process tells; which is judged where nothing is read.
+    fn metrics(&self) -> Vec<Metric> {
+        let mut metrics = self.driver().map(|driver| driver.metrics().to_vec()).unwrap_or_default();
+        let alone = !metrics.iter().any(|metric| metric.judged);
+        metrics.push(Metric { judged: alone, ..judged("real_s", Better::Lower) });
+        metrics.extend(shown(Better::Lower, ["user_s", "sys_s", "peak_rss_kib"]));
+        metrics
     }
 
-    /// Whether it may be repeated within a trial: it is not read for what it prints, nor served, nor modelled.
-    pub(crate) fn is_repeatable(&self) -> bool {
-        self.far_command.is_empty() && self.demand.is_none() && self.driver().is_none()
-    }
-
-    /// What makes no sense about it.
-    pub(crate) fn mistake(&self) -> Option<LoadError> {
-        if !self.commands.is_empty() && !self.argv.is_empty() {
-            return Some(LoadError::TwoCommands);
-        }
-        if self.far_port.is_some() && self.far_command.is_empty() {
-            return Some(LoadError::PortAlone);
-        }
-        if self.repeat.is_some() && !self.is_repeatable() {
-            return Some(LoadError::Repeated);
-        }
-        let is_empty = |words: &Vec<String>| words.first().is_none_or(String::is_empty);
-        let read = |line: &CommandLine| line.argv(&self.shell, str::to_owned).err();
-        match self.commands.iter().find_map(read) {
-            Some(why) => Some(LoadError::Command(why)),
-            None => self.lines().iter().any(is_empty).then_some(LoadError::Empty),
-        }
-    }
-
-    pub(crate) fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
+    fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
         let invocation = Invocation {
             input: self.input.clone(),
             output: match &self.output {
@@ -186,8 +134,7 @@ impl CommandLoad {
             ..self.set.clone()
         };
         let work = Work::Command { argv: addressed(&self.argv, rig), demand: self.demand.clone(), invocation };
-        let load =
-            LoadPart { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true };
+        let load = LoadPart::near(work, self.pin.clone());
         if self.far_command.is_empty() {
             return vec![load];
         }
@@ -198,42 +145,7 @@ impl CommandLoad {
         vec![far, LoadPart { after: Some(FAR_END), ..load }]
     }
 
-    /// Whether the far machine's address is part of it.
-    pub(crate) fn names_far(&self) -> bool {
-        self.lines().iter().flatten().chain(&self.far_command).any(|word| word.contains("{far}"))
-    }
-
-    /// What reads its output. A command that may be modelled is read only where the plan says so: a model prints nothing.
-    /// Of several commands, only what reads them all.
-    pub(crate) fn driver(&self) -> Option<Driver> {
-        if self.demand.is_some() && self.reads == Reads::Auto {
-            return None;
-        }
-        let mut drivers = self.lines().into_iter().map(|argv| drivers::driver(&argv, self.reads));
-        let first = drivers.next()??;
-        drivers.all(|other| other.is_some_and(|other| other.metrics() == first.metrics())).then_some(first)
-    }
-
-    /// How to have its output read, if that is to be said.
-    pub(crate) fn advice(&self) -> Option<String> {
-        let first = self.lines().into_iter().next()?;
-        if self.demand.is_some() { None } else { drivers::advice(&first, self.reads) }
-    }
-
-    /// What its output says, which is judged, and what any process tells; which is judged where nothing is read.
-    pub(crate) fn metrics(&self) -> Vec<Metric> {
-        let mut metrics = self.driver().map(|driver| driver.metrics().to_vec()).unwrap_or_default();
-        let alone = !metrics.iter().any(|metric| metric.judged);
-        metrics.push(Metric { judged: alone, ..judged("real_s", Better::Lower) });
-        metrics.extend(shown(["user_s", "sys_s", "peak_rss_kib"]));
-        metrics
-    }
-
-    /// What it came to.
-    ///
-    /// # Errors
-    /// [`Void::LoadFailed`] where its output is no measurement.
-    pub(crate) fn conclude(&self, finishes: &Finishes) -> Result<Concluded, Void> {
+    fn measured(&self, finishes: &Finishes) -> Result<Concluded, Void> {
         let finished = finishes.get("load").ok_or_else(|| Void::LoadFailed { why: "the command never ran".into() })?;
         let driver = self.driver();
         let reading = driver.map(|driver| driver.read(finished)).transpose().map_err(|why| Void::LoadFailed { why })?;
@@ -245,11 +157,141 @@ impl CommandLoad {
         values.extend(reading.values);
         Ok(Concluded { values, missing: reading.missing, notes: reading.notes })
     }
+
+    fn check(&self) -> Result<(), LoadError> {
+        if !self.commands.is_empty() && !self.argv.is_empty() {
+            return Err(LoadError::TwoCommands);
+        }
+        if self.far_port.is_some() && self.far_command.is_empty() {
+            return Err(LoadError::PortAlone);
+        }
+        if self.repeat.is_some() && !self.is_repeatable() {
+            return Err(LoadError::Repeated);
+        }
+        let is_empty = |words: &Vec<String>| words.first().is_none_or(String::is_empty);
+        let read = |line: &CommandLine| line.argv(&self.shell, str::to_owned).err();
+        match self.commands.iter().find_map(read) {
+            Some(why) => Err(LoadError::Command(why)),
+            None if self.lines().iter().any(is_empty) => Err(LoadError::Empty),
+            None => Ok(()),
+        }
+    }
+
+    fn describe(&self) -> String {
+        let lines: Vec<String> = self.commands.iter().map(CommandLine::text).collect();
+        match lines.as_slice() {
+            [] => self.argv.join(" "),
+            [line] => line.clone(),
+            lines => lines.iter().map(|line| format!("'{line}'")).collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    fn failed(&self, part: &str, finished: &Finished, finishes: &Finishes) -> Option<Void> {
+        // ping(8) fails where no answer came, which says how much was lost.
+        if let Some(lossy) = self.lossy(finishes) {
+            return Some(lossy);
+        }
+        let driver = self.driver().filter(|_| part == "load");
+        let complaint = driver.and_then(|driver| driver.complaint(&finished.output));
+        let why = || failure(part, &self.describe(), finished, complaint);
+        (!self.ignore_failure).then(|| Void::LoadFailed { why: why() })
+    }
+
+    fn server(&self) -> Option<Server> {
+        (!self.far_command.is_empty()).then_some(Server { part: FAR_END, port: self.far_port })
+    }
+
+    fn names_far(&self) -> bool {
+        self.lines().iter().flatten().chain(&self.far_command).any(|word| word.contains("{far}"))
+    }
+
+    fn advice(&self) -> Option<String> {
+        let first = self.lines().into_iter().next()?;
+        if self.demand.is_some() { None } else { drivers::advice(&first, self.reads) }
+    }
+
+    fn is_read(&self) -> bool {
+        self.driver().is_some()
+    }
+
+    fn shows_output(&self) -> bool {
+        self.output == CommandOutput::Inherit
+    }
+
+    fn own_words<'a>(&self, finishes: &'a Finishes) -> Cow<'a, Finishes> {
+        let own = self.driver().and_then(|driver| driver.own(&finishes.get("load")?.output));
+        let Some(output) = own else { return Cow::Borrowed(finishes) };
+        let mut finishes = finishes.clone();
+        if let Some(finished) = finishes.get_mut("load") {
+            finished.output = output;
+        }
+        Cow::Owned(finishes)
+    }
+
+    /// The command line of a setting: the one it names, else the first, with its parameters in their places.
+    fn vary(&mut self, variant: &LoadVariant) -> Result<(), LoadError> {
+        self.set.env.extend(variant.env.iter().cloned());
+        let line = match &variant.command {
+            None => self.commands.first(),
+            Some(name) => {
+                let line = self.commands.iter().find(|line| line.text() == *name);
+                Some(line.ok_or_else(|| LoadError::Variant(format!("the plan has no command '{name}'")))?)
+            }
+        };
+        self.argv = match line {
+            None => self.argv.iter().map(|word| variant.filled(word)).collect(),
+            Some(line) => line.argv(&self.shell, |text| variant.filled(text)).map_err(LoadError::Variant)?,
+        };
+        // A report names what ran, not the shell before it.
+        self.commands = line.map(|line| CommandLine::Text(variant.filled(&line.text()))).into_iter().collect();
+        Ok(())
+    }
+
+    fn command_lines(&self) -> Vec<String> {
+        match self.commands.is_empty() {
+            true => vec![self.argv.join(" ")],
+            false => self.commands.iter().map(CommandLine::text).collect(),
+        }
+    }
+
+    /// Whether it may be repeated within a trial: it is not read for what it prints, nor served, nor modelled.
+    fn is_repeatable(&self) -> bool {
+        self.far_command.is_empty() && self.demand.is_none() && self.driver().is_none()
+    }
+
+    fn repeat(&mut self, runs: u32) {
+        self.set.runs = runs;
+    }
+
+    fn runs(&self, finishes: &Finishes) -> Option<Repeated> {
+        let finished = finishes.get("load").filter(|_| self.set.repeats())?;
+        Some(Repeated { runs: self.set.runs, real_s: real_times(finished) })
+    }
 }
 
 impl CommandLoad {
+    /// Each command line as words, for finding out what program it is.
+    fn lines(&self) -> Vec<Vec<String>> {
+        let words = |line: &CommandLine| match line {
+            CommandLine::Words(words) => words.clone(),
+            CommandLine::Text(text) => split_words(text).unwrap_or_default(),
+        };
+        if self.commands.is_empty() { vec![self.argv.clone()] } else { self.commands.iter().map(words).collect() }
+    }
+
+    /// What reads its output. A command that may be modelled is read only where the plan says so: a model prints nothing.
+    /// Of several commands, only what reads them all.
+    fn driver(&self) -> Option<Driver> {
+        if self.demand.is_some() && self.reads == Reads::Auto {
+            return None;
+        }
+        let mut drivers = self.lines().into_iter().map(|argv| drivers::driver(&argv, self.reads));
+        let first = drivers.next()??;
+        drivers.all(|other| other.is_some_and(|other| other.metrics() == first.metrics())).then_some(first)
+    }
+
     /// A run that failed for what it lost, where its driver can say so.
-    pub(crate) fn lossy(&self, finishes: &Finishes) -> Option<Void> {
+    fn lossy(&self, finishes: &Finishes) -> Option<Void> {
         self.driver()?.read(finishes.get("load")?).ok()?.as_lossy()
     }
 }
@@ -282,7 +324,7 @@ fn usage(finished: &Finished, runs: u32) -> BTreeMap<String, f64> {
 }
 
 /// Real time of each run of a repeated command, s; empty where its machine knows only their sum.
-pub(crate) fn real_times(finished: &Finished) -> Vec<f64> {
+fn real_times(finished: &Finished) -> Vec<f64> {
     let runs = finished.report.as_ref().and_then(|report| report.get("runs")).and_then(serde_json::Value::as_array);
     let real = |run: &serde_json::Value| run.get(0).and_then(serde_json::Value::as_f64).map(|ns| ns / 1e9);
     runs.into_iter().flatten().filter_map(real).collect()

@@ -108,10 +108,6 @@ impl Shell {
         words.extend(["-c".to_owned(), text.to_owned()]);
         Ok(words)
     }
-
-    pub(crate) fn is_default(&self) -> bool {
-        *self == Shell::default()
-    }
 }
 
 /// Whether a single word from a command line is text for a shell rather than the name of a program.

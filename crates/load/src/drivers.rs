@@ -14,8 +14,10 @@ mod wrk;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::Finished;
-use powerband_record::{Better, MAX_LOST_PERCENT, Metric, Output, Void};
+use powerband_record::{MAX_LOST_PERCENT, Metric, Output, Void};
 use serde::{Deserialize, Serialize};
+
+use crate::metric::{judged, shown};
 
 /// Whose output a command prints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -299,16 +301,6 @@ fn behind(argv: &[String], tool: Reads) -> Vec<String> {
 
 fn basename(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-/// A metric that decides.
-pub(crate) fn judged(name: &str, better: Better) -> Metric {
-    Metric { name: name.into(), better, judged: true, boundary: None }
-}
-
-/// Metrics that are shown, less of which is better.
-pub(crate) fn shown<const N: usize>(names: [&str; N]) -> impl Iterator<Item = Metric> {
-    names.map(|name| Metric { judged: false, ..judged(name, Better::Lower) }).into_iter()
 }
 
 /// A figure as tools print them: digits and a decimal point, neither negative nor beyond all bounds.

@@ -7,18 +7,21 @@ use std::collections::BTreeMap;
 use powerband_record::{Better, CpuList, Metric, Void};
 use serde::{Deserialize, Serialize};
 
-use crate::orders::{BATCHES, WORKERS};
-use crate::{CommandLoad, Concluded, Finishes, IdleLoad, Load, MetricSpec, OrdersLoad, Source};
+use crate::metric::{judged, shown};
+use crate::{
+    CommandLoad, Concluded, Finishes, IdleLoad, Load, LoadFacts, LoadKind, LoadPart, MetricSpec, OrdersLoad, RigEnds,
+    Source,
+};
 
 /// Levels of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LadderLoad {
     /// How long each level is measured, ns; a plan writes `for = "30s"`.
-    #[serde(rename = "for", with = "crate::load::duration")]
+    #[serde(rename = "for", with = "crate::spelling::duration")]
     pub for_ns: u64,
     /// How long each runs before, ns.
-    #[serde(rename = "ramp", with = "crate::load::duration")]
+    #[serde(rename = "ramp", with = "crate::spelling::duration")]
     pub ramp_ns: u64,
     /// Shares of the most it can do, percent; each once, in this order or another.
     pub levels: Vec<u32>,
@@ -27,7 +30,7 @@ pub struct LadderLoad {
     /// Whether the idle machine is measured at last.
     pub idle: bool,
     /// Under which setting it is found what 100 % is.
-    #[serde(skip_serializing_if = "Calibrate::is_default")]
+    #[serde(skip_serializing_if = "crate::spelling::is_default")]
     pub calibrate: Calibrate,
     /// Intervals as fast as it goes; the mean of the last two is 100 %.
     pub calibrations: u32,
@@ -83,12 +86,6 @@ pub enum Calibrate {
     /// In each trial, under the setting it measures: each setting has shares of what it can do itself, as in a run of
     /// SPECpower_ssj2008. What calibrating scatters by is in the trials' scatter then.
     Each,
-}
-
-impl Calibrate {
-    fn is_default(&self) -> bool {
-        *self == Calibrate::Reference
-    }
 }
 
 /// One stretch of a load, measured by itself.
@@ -154,9 +151,39 @@ impl Default for LadderLoad {
     }
 }
 
-impl LadderLoad {
-    /// What makes no sense about it.
-    pub(crate) fn mistake(&self) -> Option<&'static str> {
+impl LoadKind for LadderLoad {
+    fn facts(&self) -> &'static LoadFacts {
+        &LoadFacts { kind: "ladder", example: "levels = [100, 50, 10], calibrations = 3", ..LoadFacts::NONE }
+    }
+
+    fn measured_ns(&self) -> Option<u64> {
+        Some(self.for_ns)
+    }
+
+    /// All that is in a trial, ns.
+    fn length_ns(&self) -> Option<u64> {
+        let calibrations = if self.calibrate == Calibrate::Each { self.calibrations } else { 0 };
+        let stages = self.levels.len() as u64 + u64::from(self.idle) + u64::from(calibrations);
+        Some(self.for_ns.saturating_add(self.ramp_ns).saturating_mul(stages))
+    }
+
+    /// What its levels measure, and what follows; what is in watts only where there is a meter, which promises the overall
+    /// figure by [`LadderLoad::metrics_by_meter`].
+    fn metrics(&self) -> Vec<Metric> {
+        let mut metrics = vec![judged(SCORE, Better::Higher)];
+        metrics.extend(self.tells_latency().then(|| judged(LATENCY, Better::Lower)));
+        metrics.extend(self.levels.iter().flat_map(|level| shown(Better::Higher, [format!("at_{level}_{SCORE}")])));
+        metrics.extend(shown(Better::Higher, ["full_per_s"]));
+        metrics
+    }
+
+    fn metrics_by_meter(&self) -> Vec<Metric> {
+        let mut metrics = vec![judged("score_per_w", Better::Higher), judged(POWER, Better::Lower)];
+        metrics.extend(self.levels.iter().flat_map(|level| shown(Better::Higher, [format!("at_{level}_score_per_w")])));
+        metrics
+    }
+
+    fn mistake(&self) -> Option<&'static str> {
         let twice = |place: usize| self.levels[..place].contains(&self.levels[place]);
         let rate = |rate: &f64| !(rate.is_finite() && *rate > 0.0);
         if self.levels.is_empty() || self.levels.iter().any(|level| !(1..=100).contains(level)) {
@@ -169,16 +196,12 @@ impl LadderLoad {
             Some("its full_per_s must be above 0")
         } else if self.full_per_s.is_some() && self.calibrate == Calibrate::Each {
             Some("calibrate = \"each\" finds what 100 % is, so that full_per_s must be left out")
-        } else if self.workers.is_some_and(|workers| !WORKERS.contains(&workers)) {
-            Some("its workers must be 1 to 1024")
-        } else if !BATCHES.contains(&self.batch) {
-            Some("its batch must be 1 to 100000 transactions")
         } else {
-            self.command.as_ref().and_then(RatedCommand::mistake)
+            self.orders(None, 0).mistake().or_else(|| self.command.as_ref()?.mistake())
         }
     }
 
-    pub(crate) fn describe(&self) -> String {
+    fn describe(&self) -> String {
         let of = self.command.as_ref().map_or("orders", |command| command.argv.first().map_or("", String::as_str));
         let idle = if self.idle { " and idle" } else { "" };
         let length = powerband_record::format_duration(self.for_ns);
@@ -186,38 +209,22 @@ impl LadderLoad {
         format!("ladder of {of}: {} level{plural}{idle}, {length} each", self.levels.len())
     }
 
-    /// All that is in a trial, ns.
-    pub(crate) fn length_ns(&self) -> u64 {
-        let calibrations = if self.calibrate == Calibrate::Each { self.calibrations } else { 0 };
-        let stages = self.levels.len() as u64 + u64::from(self.idle) + u64::from(calibrations);
-        self.for_ns.saturating_add(self.ramp_ns).saturating_mul(stages)
+    /// Anyone who runs it runs its stages.
+    fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
+        self.at_full_speed().load.parts(rig)
     }
 
-    /// An interval as fast as it goes.
-    pub(crate) fn calibration(&self) -> Stage {
-        self.at(String::new(), None, 0)
+    fn calibration(&self) -> Option<(Calibrate, Stage)> {
+        self.full_per_s.is_none().then(|| (self.calibrate, self.at_full_speed()))
     }
 
-    /// What 100 % is, from the scores so far: `None` while more are needed.
-    ///
-    /// # Errors
-    /// [`Void::LoadFailed`] when twice as many as asked for do not settle.
-    pub(crate) fn calibrated(&self, scores: &[f64]) -> Result<Option<f64>, Void> {
-        let [.., before, last] = scores else { return Ok(None) };
-        let asked = self.calibrations as usize;
-        let close = (before / last - 1.0).abs() <= CLOSE;
-        if scores.len() >= asked && close {
-            return Ok(Some(f64::midpoint(*before, *last)));
-        }
-        if scores.len() >= asked * 2 {
-            let why = format!("its best rate did not settle: {before:.0} and then {last:.0} a second; make for longer");
-            return Err(Void::LoadFailed { why });
-        }
-        Ok(None)
+    fn calibrated(&self, intervals: &[BTreeMap<String, f64>]) -> Result<Option<f64>, Void> {
+        let scores: Vec<f64> = intervals.iter().filter_map(|it| it.get(SCORE).copied()).collect();
+        self.settled(&scores)
     }
 
-    /// The stretches of one trial. `draw` is what this trial shares with those it is compared with.
-    pub(crate) fn stages(&self, full_per_s: f64, draw: u64) -> Vec<Stage> {
+    fn phases(&self, full_per_s: Option<f64>, draw: u64) -> Option<Vec<Stage>> {
+        let full_per_s = self.full(full_per_s);
         let mut levels = self.levels.clone();
         if self.order == LevelOrder::Random {
             shuffle(&mut levels, draw);
@@ -231,65 +238,17 @@ impl LadderLoad {
             let idle = Load::Idle(IdleLoad { for_ns: self.for_ns });
             stages.push(Stage { prefix: IDLE.into(), load: idle, score: None });
         }
-        stages
+        Some(stages)
     }
 
-    fn at(&self, prefix: String, rate_per_s: Option<f64>, seed: u64) -> Stage {
-        let Some(command) = &self.command else {
-            let load = Load::Orders(OrdersLoad {
-                for_ns: self.for_ns,
-                ramp_ns: self.ramp_ns,
-                rate_per_s,
-                workers: self.workers,
-                bound: self.bound,
-                batch: self.batch,
-                seed,
-                pin: self.pin.clone(),
-                may_lag: true,
-            });
-            return Stage { prefix, load, score: None };
-        };
-        let argv = command.at(rate_per_s.unwrap_or(command.beyond_per_s), self.for_ns);
-        let load = Load::Command(CommandLoad { argv, pin: self.pin.clone(), ..CommandLoad::default() });
-        Stage { prefix, load, score: command.spec().ok() }
-    }
-
-    /// What its levels measure, and what follows; what is in watts only where there is a meter, which promises the overall
-    /// figure by [`LadderLoad::by_meter`].
-    pub(crate) fn metrics(&self) -> Vec<Metric> {
-        let metric = |name: String, judged| Metric { name, better: Better::Higher, judged, boundary: None };
-        let levels = self.levels.iter().map(|level| metric(format!("at_{level}_{SCORE}"), false));
-        let mut metrics = vec![metric(SCORE.into(), true)];
-        if self.tells_latency() {
-            metrics.push(Metric { better: Better::Lower, ..metric(LATENCY.into(), true) });
-        }
-        metrics.extend(levels);
-        metrics.push(metric("full_per_s".into(), false));
-        metrics
-    }
-
-    /// What follows where watts are known.
-    pub(crate) fn by_meter(&self) -> Vec<Metric> {
-        let metric = |name: String, judged| Metric { name, better: Better::Higher, judged, boundary: None };
-        let levels = self.levels.iter().map(|level| metric(format!("at_{level}_score_per_w"), false));
-        let power = Metric { better: Better::Lower, ..metric(POWER.into(), true) };
-        [metric("score_per_w".into(), true), power].into_iter().chain(levels).collect()
-    }
-
-    /// Whether there is a level whose latency says something: that of our own order system, below all it can do.
-    fn tells_latency(&self) -> bool {
-        self.command.is_none() && self.levels.iter().any(|level| *level < 100)
-    }
-
-    /// Names in front of metrics, in the order of `levels`.
-    pub(crate) fn prefixes(&self) -> Vec<String> {
+    fn prefixes(&self) -> Vec<String> {
         let levels = self.levels.iter().map(|level| format!("at_{level}_"));
         levels.chain(self.idle.then(|| IDLE.to_owned())).collect()
     }
 
     /// What follows from all levels: ratios, where watts are known, and the overall figure.
-    pub(crate) fn sum_up(&self, full_per_s: f64, measured: &mut BTreeMap<String, f64>) {
-        measured.insert("full_per_s".into(), full_per_s);
+    fn sum_up(&self, full_per_s: Option<f64>, measured: &mut BTreeMap<String, f64>) {
+        measured.insert("full_per_s".into(), self.full(full_per_s));
         let at = |level: &u32, name: &str| measured.get(&format!("at_{level}_{name}")).copied();
         // At full load the queue only grows; below, the slowest level is the one that is felt.
         let latency = self.levels.iter().filter(|level| **level < 100).filter_map(|level| at(level, LATENCY));
@@ -314,6 +273,64 @@ impl LadderLoad {
             let stretches = self.levels.len() + usize::from(self.idle);
             measured.insert(POWER.into(), watts / stretches as f64);
         }
+    }
+}
+
+impl LadderLoad {
+    /// What 100 % is, a second: as the plan says, or as it was found.
+    fn full(&self, found_per_s: Option<f64>) -> f64 {
+        self.full_per_s.or(found_per_s).unwrap_or(1.0)
+    }
+
+    /// An interval as fast as it goes.
+    fn at_full_speed(&self) -> Stage {
+        self.at(String::new(), None, 0)
+    }
+
+    /// What 100 % is, from the scores so far: `None` while more are needed.
+    ///
+    /// # Errors
+    /// [`Void::LoadFailed`] when twice as many as asked for do not settle.
+    fn settled(&self, scores: &[f64]) -> Result<Option<f64>, Void> {
+        let [.., before, last] = scores else { return Ok(None) };
+        let asked = self.calibrations as usize;
+        let close = (before / last - 1.0).abs() <= CLOSE;
+        if scores.len() >= asked && close {
+            return Ok(Some(f64::midpoint(*before, *last)));
+        }
+        if scores.len() >= asked * 2 {
+            let why = format!("its best rate did not settle: {before:.0} and then {last:.0} a second; make for longer");
+            return Err(Void::LoadFailed { why });
+        }
+        Ok(None)
+    }
+
+    fn at(&self, prefix: String, rate_per_s: Option<f64>, seed: u64) -> Stage {
+        let Some(command) = &self.command else {
+            return Stage { prefix, load: Load::Orders(self.orders(rate_per_s, seed)), score: None };
+        };
+        let argv = command.at(rate_per_s.unwrap_or(command.beyond_per_s), self.for_ns);
+        let load = Load::Command(CommandLoad { argv, pin: self.pin.clone(), ..CommandLoad::default() });
+        Stage { prefix, load, score: command.spec().ok() }
+    }
+
+    fn orders(&self, rate_per_s: Option<f64>, seed: u64) -> OrdersLoad {
+        OrdersLoad {
+            for_ns: self.for_ns,
+            ramp_ns: self.ramp_ns,
+            rate_per_s,
+            workers: self.workers,
+            bound: self.bound,
+            batch: self.batch,
+            seed,
+            pin: self.pin.clone(),
+            may_lag: true,
+        }
+    }
+
+    /// Whether there is a level whose latency says something: that of our own order system, below all it can do.
+    fn tells_latency(&self) -> bool {
+        self.command.is_none() && self.levels.iter().any(|level| *level < 100)
     }
 }
 
@@ -358,98 +375,4 @@ pub(crate) fn mixed(a: u64, b: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_hundred_percent_is_the_mean_of_two_that_agree() {
-        let ladder = LadderLoad::default();
-        assert_eq!(ladder.calibrated(&[90.0, 100.0]), Ok(None), "three are asked for");
-        assert_eq!(ladder.calibrated(&[90.0, 100.0, 101.0]), Ok(Some(100.5)));
-        assert_eq!(ladder.calibrated(&[90.0, 100.0, 103.0]), Ok(None), "one more");
-        assert!(matches!(ladder.calibrated(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), Err(Void::LoadFailed { .. })));
-    }
-
-    #[test]
-    fn levels_are_shares_of_it_in_the_order_asked_for() {
-        let listed = LadderLoad { order: LevelOrder::Listed, ..LadderLoad::default() };
-        let stages = listed.stages(200.0, 3);
-        assert_eq!(stages.len(), 11);
-        let rates = stages.iter().filter_map(|stage| match &stage.load {
-            Load::Orders(orders) => orders.rate_per_s,
-            _ => None,
-        });
-        assert_eq!(rates.collect::<Vec<_>>(), (1..=10).rev().map(|level| f64::from(level) * 20.0).collect::<Vec<_>>());
-        assert_eq!((stages[10].prefix.as_str(), stages[10].load.kind()), ("idle_", "idle"));
-        let order = |draw| LadderLoad::default().stages(1.0, draw).into_iter().map(|s| s.prefix).collect::<Vec<_>>();
-        assert_ne!(order(1), order(2));
-        assert_eq!(order(1), order(1));
-        let sorted = |mut names: Vec<String>| {
-            names.sort();
-            names
-        };
-        assert_eq!(sorted(order(1)), sorted(listed.prefixes()), "each level once");
-    }
-
-    #[test]
-    fn idle_counts_in_the_overall_figure() {
-        let ladder = LadderLoad { levels: vec![100, 50], ..LadderLoad::default() };
-        let given = [
-            ("at_100_score_per_s", 100.0),
-            ("at_50_score_per_s", 50.0),
-            ("at_100_power_w", 20.0),
-            ("at_50_power_w", 15.0),
-        ];
-        let mut measured: BTreeMap<String, f64> = given.map(|(name, value)| (name.to_owned(), value)).into();
-        let mut with_idle = measured.clone();
-        ladder.sum_up(100.0, &mut measured);
-        assert_eq!(measured.get("score_per_w"), None, "without idle's watts there is no overall figure");
-        assert_eq!(
-            (measured["at_100_score_per_w"], measured["score_per_s"], measured["full_per_s"]),
-            (5.0, 75.0, 100.0)
-        );
-        with_idle.insert("idle_power_w".into(), 15.0);
-        with_idle.extend([("at_100_p99_us".to_owned(), 9e6), ("at_50_p99_us".to_owned(), 700.0)]);
-        ladder.sum_up(100.0, &mut with_idle);
-        assert_eq!(with_idle["score_per_w"], 3.0);
-        // The watts of all three stretches; the latency of what is below full load, where a queue does not only grow.
-        assert!((with_idle["power_w"] - 50.0 / 3.0).abs() < 1e-12);
-        assert_eq!(with_idle["p99_us"], 700.0);
-    }
-
-    #[test]
-    fn a_command_gets_its_rate_and_tells_its_score() {
-        let spelled = json!({"levels": [100, 50], "command": {"argv": ["wrk2", "-R{rate}", "-d{seconds}s"], "score": "regex:sec: ([0-9.]+)", "beyond_per_s": 1e6}});
-        let ladder: LadderLoad = serde_json::from_value(spelled).unwrap();
-        assert_eq!(ladder.mistake(), None);
-        let argv = |stage: &Stage| match &stage.load {
-            Load::Command(command) => command.argv.join(" "),
-            _ => String::new(),
-        };
-        assert_eq!(argv(&ladder.calibration()), "wrk2 -R1000000 -d30s");
-        let half = ladder.stages(3000.0, 1).into_iter().find(|stage| stage.prefix == "at_50_").unwrap();
-        assert_eq!(argv(&half), "wrk2 -R1500 -d30s");
-    }
-
-    #[test]
-    fn slips_are_refused() {
-        let bad = [
-            json!({"levels": []}),
-            json!({"levels": [0]}),
-            json!({"levels": [101]}),
-            json!({"levels": [50, 50]}),
-            json!({"calibrations": 1}),
-            json!({"full_per_s": -1.0}),
-            json!({"full_per_s": 100.0, "calibrate": "each"}),
-            json!({"batch": 0}),
-            json!({"command": {"argv": ["wrk2"], "score": "regex:(x)", "beyond_per_s": 1.0}}),
-            json!({"command": {"argv": ["a", "{rate}"], "score": "x", "beyond_per_s": 1.0}}),
-        ];
-        for bad in bad {
-            let ladder: LadderLoad = serde_json::from_value(bad.clone()).unwrap();
-            assert!(Load::Ladder(ladder).check().is_err(), "{bad}");
-        }
-    }
-}
+mod tests;

@@ -1,22 +1,21 @@
 //! `orders`: an order system in memory under transactions that come at a rate, or as fast as they go.
-use std::collections::BTreeMap;
-
-use powerband_record::{CpuList, Side, Void, Work};
+use powerband_record::{Better, CpuList, Metric, Void, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles;
+use crate::metric::{judged, shown};
 use crate::reported::reported;
-use crate::{Finishes, LoadPart};
+use crate::{Concluded, Finishes, LoadFacts, LoadKind, LoadPart, RigEnds};
 
 /// An order system at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OrdersLoad {
     /// How long is measured, ns; a plan writes `for = "30s"`.
-    #[serde(rename = "for", with = "crate::load::duration")]
+    #[serde(rename = "for", with = "crate::spelling::duration")]
     pub for_ns: u64,
     /// How long it runs before, ns.
-    #[serde(rename = "ramp", with = "crate::load::duration")]
+    #[serde(rename = "ramp", with = "crate::spelling::duration")]
     pub ramp_ns: u64,
     /// Transactions a second; as many as go when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,8 +39,8 @@ pub struct OrdersLoad {
 }
 
 /// Threads that can be asked for, and transactions of a batch.
-pub(crate) const WORKERS: std::ops::RangeInclusive<u32> = 1..=1024;
-pub(crate) const BATCHES: std::ops::RangeInclusive<u32> = 1..=100_000;
+const WORKERS: std::ops::RangeInclusive<u32> = 1..=1024;
+const BATCHES: std::ops::RangeInclusive<u32> = 1..=100_000;
 
 /// Less than this share of what is due is not what was asked for.
 const ENOUGH: f64 = 0.99;
@@ -62,9 +61,38 @@ impl Default for OrdersLoad {
     }
 }
 
-impl OrdersLoad {
-    /// What makes no sense about it.
-    pub(crate) fn mistake(&self) -> Option<&'static str> {
+impl LoadKind for OrdersLoad {
+    fn facts(&self) -> &'static LoadFacts {
+        &LoadFacts {
+            kind: "orders",
+            example: "rate_per_s = 10000.0, batch = 1000",
+            histogram: Some("batch_ns"),
+            ..LoadFacts::NONE
+        }
+    }
+
+    fn measured_ns(&self) -> Option<u64> {
+        Some(self.for_ns)
+    }
+
+    fn length_ns(&self) -> Option<u64> {
+        Some(self.ramp_ns.saturating_add(self.for_ns))
+    }
+
+    fn trial_seed_mut(&mut self) -> Option<&mut u64> {
+        Some(&mut self.seed)
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let latencies = shown(Better::Lower, ["p50_us", "p90_us"]);
+        let mut metrics = vec![judged("score_per_s", Better::Higher)];
+        metrics.extend(shown(Better::Higher, ["due_per_s"]).chain(latencies));
+        metrics.push(judged("p99_us", Better::Lower));
+        metrics.extend(shown(Better::Lower, ["max_us"]));
+        metrics
+    }
+
+    fn mistake(&self) -> Option<&'static str> {
         if self.rate_per_s.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
             Some("its rate must be above 0")
         } else if self.workers.is_some_and(|workers| !WORKERS.contains(&workers)) {
@@ -76,7 +104,7 @@ impl OrdersLoad {
         }
     }
 
-    pub(crate) fn parts(&self) -> Vec<LoadPart> {
+    fn parts(&self, _rig: &RigEnds) -> Vec<LoadPart> {
         let work = Work::Orders {
             rate_per_s: self.rate_per_s,
             workers: self.workers,
@@ -86,11 +114,11 @@ impl OrdersLoad {
             for_ns: self.for_ns,
             seed: self.seed,
         };
-        vec![LoadPart { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
+        vec![LoadPart::near(work, self.pin.clone())]
     }
 
     /// What was done, and how long after it was due.
-    pub(crate) fn metrics(&self, finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
+    fn measured(&self, finishes: &Finishes) -> Result<Concluded, Void> {
         let number = |key| reported(finishes, "load", key);
         let (done, due, seconds) = (number("transactions")?, number("scheduled")?, number("seconds")?);
         if seconds <= 0.0 || done <= 0.0 {
@@ -105,7 +133,7 @@ impl OrdersLoad {
         let batches = (done / f64::from(self.batch)).round();
         let mut metrics = percentiles(finishes, batches)?;
         metrics.extend([("score_per_s".to_owned(), done / seconds), ("due_per_s".to_owned(), due / seconds)]);
-        Ok(metrics)
+        Ok(metrics.into())
     }
 }
 

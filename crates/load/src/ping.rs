@@ -1,20 +1,19 @@
 //! `ping`: small packets to an echo and back, sent at a fixed rate whatever the answers do. On a rig the near machine sends
 //! and the far one answers, on a single machine both ends are on loopback.
-use std::collections::BTreeMap;
-
-use powerband_record::{Arrivals, CpuList, MAX_LOST_PERCENT, Protocol, Side, Void, Work};
+use powerband_record::{Arrivals, Better, CpuList, MAX_LOST_PERCENT, Metric, Protocol, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles;
+use crate::metric::{judged, shown};
 use crate::reported::reported;
-use crate::{Finishes, LoadPart, RigEnds};
+use crate::{Concluded, Finishes, LoadFacts, LoadKind, LoadPart, RigEnds};
 
 /// Small packets there and back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PingLoad {
     /// How long to send, ns; a plan writes `for = "10s"`.
-    #[serde(rename = "for", with = "crate::load::duration")]
+    #[serde(rename = "for", with = "crate::spelling::duration")]
     pub for_ns: u64,
     /// `udp`, `tcp` (both to an echo of our own) or `icmp` (to the other kernel).
     pub protocol: Protocol,
@@ -61,9 +60,30 @@ const LONGER_NS: u64 = 200_000_000;
 /// The number of a packet and a mark of ours have to fit in; one datagram has to hold it.
 const SIZES: std::ops::RangeInclusive<u32> = 16..=1400;
 
-impl PingLoad {
-    /// What makes no sense about it.
-    pub(crate) fn mistake(&self) -> Option<&'static str> {
+impl LoadKind for PingLoad {
+    fn facts(&self) -> &'static LoadFacts {
+        &LoadFacts {
+            kind: "ping",
+            example: "rate = 200, size = 64",
+            histogram: Some("rtt_ns"),
+            without_peer: Some(
+                "ping has no peer: this machine answers itself, over loopback, so it measures no network and no NIC; name a peer with --far",
+            ),
+        }
+    }
+
+    fn measured_ns(&self) -> Option<u64> {
+        Some(self.for_ns)
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let mut metrics = vec![judged("rtt_ms", Better::Lower)];
+        metrics.extend(shown(Better::Lower, ["mean_us", "p50_us", "p90_us", "p99_us", "max_us"]));
+        metrics.push(judged("lost_percent", Better::Lower));
+        metrics
+    }
+
+    fn mistake(&self) -> Option<&'static str> {
         if !(self.rate_per_s >= 0.1 && self.rate_per_s <= 100_000.0) {
             Some("its rate must be 0.1 to 100000 packets a second")
         } else if !SIZES.contains(&self.size_bytes) {
@@ -77,7 +97,7 @@ impl PingLoad {
         }
     }
 
-    pub(crate) fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
+    fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
         let (side, address) = match &rig.far {
             Some(far) => (Side::Far, far.clone()),
             None => (Side::Near, rig.near.clone()),
@@ -110,32 +130,32 @@ impl PingLoad {
             }
         }
     }
-}
 
-/// The mean round trip as ping(8) tells it, from when a packet left to when the kernel took its answer in (over TCP: to when we
-/// had it); everything else counts from when a packet was meant to leave to when we had its answer.
-pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
-    let number = |key| reported(finishes, "load", key);
-    let (sent, received) = (number("sent")?, number("received")?);
-    if received <= 0.0 {
-        return Err(Void::Lossy { lost_percent: 100.0, why: format!("none of {sent} pings was answered") });
+    /// The mean round trip as ping(8) tells it, from when a packet left to when the kernel took its answer in (over TCP: to when we
+    /// had it); everything else counts from when a packet was meant to leave to when we had its answer.
+    fn measured(&self, finishes: &Finishes) -> Result<Concluded, Void> {
+        let number = |key| reported(finishes, "load", key);
+        let (sent, received) = (number("sent")?, number("received")?);
+        if received <= 0.0 {
+            return Err(Void::Lossy { lost_percent: 100.0, why: format!("none of {sent} pings was answered") });
+        }
+        let lost_percent = 100.0 * (sent - received) / sent;
+        if lost_percent > MAX_LOST_PERCENT {
+            let why = format!(
+                "{} of {sent} pings were lost, and what came back says too little of what did not",
+                sent - received
+            );
+            return Err(Void::Lossy { lost_percent, why });
+        }
+        let mut metrics = percentiles(finishes, received)?;
+        metrics.extend([
+            // A simulated machine does not tell the two apart.
+            ("rtt_ms".to_owned(), number("rtt_ns").or_else(|_| number("mean_ns"))? / 1e6),
+            ("mean_us".to_owned(), number("mean_ns")? / 1e3),
+            ("lost_percent".to_owned(), lost_percent),
+        ]);
+        Ok(metrics.into())
     }
-    let lost_percent = 100.0 * (sent - received) / sent;
-    if lost_percent > MAX_LOST_PERCENT {
-        let why = format!(
-            "{} of {sent} pings were lost, and what came back says too little of what did not",
-            sent - received
-        );
-        return Err(Void::Lossy { lost_percent, why });
-    }
-    let mut metrics = percentiles(finishes, received)?;
-    metrics.extend([
-        // A simulated machine does not tell the two apart.
-        ("rtt_ms".to_owned(), number("rtt_ns").or_else(|_| number("mean_ns"))? / 1e6),
-        ("mean_us".to_owned(), number("mean_ns")? / 1e3),
-        ("lost_percent".to_owned(), lost_percent),
-    ]);
-    Ok(metrics)
 }
 
 #[cfg(test)]

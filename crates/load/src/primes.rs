@@ -1,11 +1,10 @@
 //! `primes`: primes below a limit, counted by ranks that have equal shares of the numbers and wait for one another.
-use std::collections::BTreeMap;
-
-use powerband_record::{CpuList, Side, Void, Work, primes_below};
+use powerband_record::{Better, CpuList, Metric, Void, Work, primes_below};
 use serde::{Deserialize, Serialize};
 
+use crate::metric::{judged, shown};
 use crate::reported::reported;
-use crate::{Finishes, LoadPart};
+use crate::{Concluded, Finishes, LoadFacts, LoadKind, LoadPart, RigEnds};
 
 /// Primes counted by ranks that wait for one another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,9 +47,22 @@ impl Default for PrimesLoad {
     }
 }
 
-impl PrimesLoad {
-    /// What makes no sense about it.
-    pub(crate) fn mistake(&self) -> Option<&'static str> {
+impl LoadKind for PrimesLoad {
+    fn facts(&self) -> &'static LoadFacts {
+        &LoadFacts { kind: "primes", example: "ranks = 4, limit = 10000000", ..LoadFacts::NONE }
+    }
+
+    fn measured_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let cost = shown(Better::Lower, ["user_s", "sys_s"]);
+        let done = shown(Better::Higher, ["primes", "ranks"]);
+        [judged("real_s", Better::Lower)].into_iter().chain(cost).chain(done).collect()
+    }
+
+    fn mistake(&self) -> Option<&'static str> {
         if !(3..=MAX).contains(&self.limit) {
             Some("its limit must be 3 to 4294967295")
         } else if self.ranks.is_some_and(|ranks| !RANKS.contains(&ranks)) {
@@ -60,7 +72,7 @@ impl PrimesLoad {
         }
     }
 
-    pub(crate) fn describe(&self) -> String {
+    fn describe(&self) -> String {
         let ranks = match self.ranks {
             Some(1) => "1 rank".into(),
             Some(ranks) => format!("{ranks} ranks"),
@@ -74,14 +86,14 @@ impl PrimesLoad {
         format!("primes below {} by {ranks}{started}", self.limit)
     }
 
-    pub(crate) fn parts(&self) -> Vec<LoadPart> {
+    fn parts(&self, _rig: &RigEnds) -> Vec<LoadPart> {
         let work =
             Work::Primes { ranks: self.ranks, limit: self.limit, mpirun: self.mpirun == Mpirun::Always, among: None };
-        vec![LoadPart { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
+        vec![LoadPart::near(work, self.pin.clone())]
     }
 
     /// What it cost, as `time` would tell it: children that were waited for count.
-    pub(crate) fn metrics(&self, finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
+    fn measured(&self, finishes: &Finishes) -> Result<Concluded, Void> {
         let (primes, ranks) = (reported(finishes, "load", "primes")?, reported(finishes, "load", "ranks")?);
         let right = primes_below(self.limit);
         if primes != right as f64 {
@@ -91,13 +103,23 @@ impl PrimesLoad {
         let usage = finishes.get("load").map(|finished| finished.usage).unwrap_or_default();
         let seconds = |ns: u64| ns as f64 / 1e9;
         Ok([
-            ("real_s".to_owned(), seconds(usage.real_ns)),
-            ("user_s".to_owned(), seconds(usage.user_ns)),
-            ("sys_s".to_owned(), seconds(usage.sys_ns)),
-            ("primes".to_owned(), primes),
-            ("ranks".to_owned(), ranks),
+            ("real_s", seconds(usage.real_ns)),
+            ("user_s", seconds(usage.user_ns)),
+            ("sys_s", seconds(usage.sys_ns)),
+            ("primes", primes),
+            ("ranks", ranks),
         ]
         .into())
+    }
+
+    fn not_on_list(&self) -> Option<&'static str> {
+        match (self.ranks, self.mpirun) {
+            (None, _) => Some("is shared by all machines; say by how many ranks, e.g. ranks = 18"),
+            (_, Mpirun::Always) => Some(
+                "cannot be started by mpirun on each machine of a list; write mpirun = \"never\", or run mpirun as a command",
+            ),
+            _ => None,
+        }
     }
 }
 

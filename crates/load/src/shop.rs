@@ -1,27 +1,26 @@
 //! `shop`: a web shop under customers who think between pages.
-use std::collections::BTreeMap;
-
-use powerband_record::{CpuList, ShopServer, Side, Void, Work};
+use powerband_record::{Better, CpuList, Metric, ShopServer, Void, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::latency::percentiles;
+use crate::metric::{judged, shown};
 use crate::reported::reported;
-use crate::{Finishes, LoadPart};
+use crate::{Concluded, Finishes, LoadFacts, LoadKind, LoadPart, RigEnds};
 
 /// A web shop and its customers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShopLoad {
     /// How long is measured, ns; a plan writes `for = "30s"`.
-    #[serde(rename = "for", with = "crate::load::duration")]
+    #[serde(rename = "for", with = "crate::spelling::duration")]
     pub for_ns: u64,
     /// How long it runs before, ns.
-    #[serde(rename = "ramp", with = "crate::load::duration")]
+    #[serde(rename = "ramp", with = "crate::spelling::duration")]
     pub ramp_ns: u64,
     /// How many customers.
     pub customers: u32,
     /// Mean time a customer thinks between an answer and the next request (exponential), ns.
-    #[serde(rename = "think", with = "crate::load::duration")]
+    #[serde(rename = "think", with = "crate::spelling::duration")]
     pub think_ns: u64,
     /// What the shop runs on: `embedded`, a server of our own, or `apache`, Debian's Apache with PHP and MariaDB.
     pub server: ShopServer,
@@ -51,9 +50,38 @@ impl Default for ShopLoad {
     }
 }
 
-impl ShopLoad {
-    /// What makes no sense about it.
-    pub(crate) fn mistake(&self) -> Option<&'static str> {
+impl LoadKind for ShopLoad {
+    fn facts(&self) -> &'static LoadFacts {
+        &LoadFacts {
+            kind: "shop",
+            example: "customers = 50, think = \"1s\"",
+            histogram: Some("answer_ns"),
+            ..LoadFacts::NONE
+        }
+    }
+
+    fn measured_ns(&self) -> Option<u64> {
+        Some(self.for_ns)
+    }
+
+    fn length_ns(&self) -> Option<u64> {
+        Some(self.ramp_ns.saturating_add(self.for_ns))
+    }
+
+    fn trial_seed_mut(&mut self) -> Option<&mut u64> {
+        Some(&mut self.seed)
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let latencies = shown(Better::Lower, ["mean_us", "p50_us", "p90_us"]);
+        let mut metrics = vec![judged("requests_per_s", Better::Higher)];
+        metrics.extend(shown(Better::Higher, ["orders_per_s"]).chain(latencies));
+        metrics.push(judged("p99_us", Better::Lower));
+        metrics.extend(shown(Better::Lower, ["max_us"]));
+        metrics
+    }
+
+    fn mistake(&self) -> Option<&'static str> {
         if !CUSTOMERS.contains(&self.customers) {
             Some("its customers must be 1 to 20000")
         } else if !THINK_NS.contains(&self.think_ns) {
@@ -63,7 +91,7 @@ impl ShopLoad {
         }
     }
 
-    pub(crate) fn describe(&self) -> String {
+    fn describe(&self) -> String {
         let on = match self.server {
             ShopServer::Embedded => "",
             ShopServer::Apache => " on Apache, PHP and MariaDB",
@@ -73,7 +101,7 @@ impl ShopLoad {
         format!("shop{on} under {} customer{plural} for {length}", self.customers)
     }
 
-    pub(crate) fn parts(&self) -> Vec<LoadPart> {
+    fn parts(&self, _rig: &RigEnds) -> Vec<LoadPart> {
         let work = Work::Shop {
             server: self.server,
             customers: self.customers,
@@ -82,28 +110,28 @@ impl ShopLoad {
             for_ns: self.for_ns,
             seed: self.seed,
         };
-        vec![LoadPart { name: "load", side: Side::Near, work, cpus: self.pin.clone(), after: None, metered: true }]
+        vec![LoadPart::near(work, self.pin.clone())]
     }
-}
 
-/// What was answered, and how long it took.
-pub(crate) fn metrics(finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
-    let number = |key| reported(finishes, "load", key);
-    let (requests, failed, seconds) = (number("requests")?, number("failed")?, number("seconds")?);
-    if seconds <= 0.0 || requests <= 0.0 {
-        return Err(Void::LoadFailed { why: format!("{requests} requests were answered in {seconds} s") });
+    /// What was answered, and how long it took.
+    fn measured(&self, finishes: &Finishes) -> Result<Concluded, Void> {
+        let number = |key| reported(finishes, "load", key);
+        let (requests, failed, seconds) = (number("requests")?, number("failed")?, number("seconds")?);
+        if seconds <= 0.0 || requests <= 0.0 {
+            return Err(Void::LoadFailed { why: format!("{requests} requests were answered in {seconds} s") });
+        }
+        if failed > 0.0 {
+            let why = format!("{failed} of {} requests failed", requests + failed);
+            return Err(Void::LoadFailed { why });
+        }
+        let mut metrics = percentiles(finishes, requests)?;
+        metrics.extend([
+            ("requests_per_s".to_owned(), requests / seconds),
+            ("orders_per_s".to_owned(), number("orders")? / seconds),
+            ("mean_us".to_owned(), number("mean_ns")? / 1e3),
+        ]);
+        Ok(metrics.into())
     }
-    if failed > 0.0 {
-        let why = format!("{failed} of {} requests failed", requests + failed);
-        return Err(Void::LoadFailed { why });
-    }
-    let mut metrics = percentiles(finishes, requests)?;
-    metrics.extend([
-        ("requests_per_s".to_owned(), requests / seconds),
-        ("orders_per_s".to_owned(), number("orders")? / seconds),
-        ("mean_us".to_owned(), number("mean_ns")? / 1e3),
-    ]);
-    Ok(metrics)
 }
 
 #[cfg(test)]

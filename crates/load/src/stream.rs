@@ -1,12 +1,11 @@
 //! `stream`: bulk transfers for a fixed time, over TCP or as datagrams, with the columns of nuttcp's line: rate, CPU share of
 //! each end, retransmits or loss, round trip. On a rig it goes from one machine to the other, on a single machine over loopback.
-use std::collections::BTreeMap;
-
 use powerband_record::{Better, CpuList, Metric, Side, Void, Work};
 use serde::{Deserialize, Serialize};
 
+use crate::metric::{judged, shown};
 use crate::reported::reported;
-use crate::{Finishes, LoadPart, RigEnds};
+use crate::{Concluded, Finishes, LoadFacts, LoadKind, LoadPart, RigEnds};
 
 /// Which way the data flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,12 +36,12 @@ pub enum Transport {
 #[serde(deny_unknown_fields, default)]
 pub struct StreamLoad {
     /// How long to send, ns; a plan writes `for = "10s"`.
-    #[serde(rename = "for", with = "crate::load::duration")]
+    #[serde(rename = "for", with = "crate::spelling::duration")]
     pub for_ns: u64,
     /// Which way.
     pub direction: Direction,
     /// `tcp` or `udp`.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "crate::spelling::is_default")]
     pub protocol: Transport,
     /// How many at once in each direction, each a process of its own at either end.
     #[serde(skip_serializing_if = "is_one")]
@@ -106,10 +105,6 @@ const BACK: usize = 8;
 /// An asked rate that is missed by more is no measurement, relative.
 const MISSED: f64 = 0.01;
 
-fn is_default(transport: &Transport) -> bool {
-    *transport == Transport::default()
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn is_one(streams: &u32) -> bool {
     *streams == 1
@@ -131,9 +126,37 @@ impl Default for StreamLoad {
     }
 }
 
-impl StreamLoad {
-    /// What no stream could be.
-    pub(crate) fn mistake(&self) -> Option<&'static str> {
+impl LoadKind for StreamLoad {
+    fn facts(&self) -> &'static LoadFacts {
+        &LoadFacts {
+            kind: "stream",
+            example: "window_bytes = 65536, or leave it to the kernel",
+            without_peer: Some(
+                "stream has no peer: both of its ends run on this machine, over loopback, so it measures how fast the machine copies to itself, and no network; name a peer with --far",
+            ),
+            ..LoadFacts::NONE
+        }
+    }
+
+    fn measured_ns(&self) -> Option<u64> {
+        Some(self.for_ns)
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let mut metrics = vec![judged("rate_mbit_s", Better::Higher)];
+        metrics.extend(shown(Better::Lower, ["tx_percent", "rx_percent", "rtt_ms"]));
+        let lost = if self.protocol == Transport::Udp { "lost_percent" } else { "retransmits" };
+        // As fast as goes is as lossy as comes: only at a rate that was asked for does loss decide.
+        let decides = self.rate_mbit_s.is_some();
+        let lost = Metric { judged: decides, ..judged(lost, Better::Lower) };
+        metrics.insert(if decides { 1 } else { 3 }, lost);
+        if self.direction == Direction::Both {
+            metrics.extend(shown(Better::Higher, ["far_to_near_mbit_s", "near_to_far_mbit_s"]));
+        }
+        metrics
+    }
+
+    fn mistake(&self) -> Option<&'static str> {
         let udp = self.protocol == Transport::Udp;
         if !(1..=BACK).contains(&(self.streams as usize)) {
             Some("its streams must be 1 to 8")
@@ -158,15 +181,7 @@ impl StreamLoad {
         }
     }
 
-    /// The names of its pairs, and whether each goes back.
-    fn pairs(&self) -> impl Iterator<Item = ([&'static str; 2], bool)> {
-        let streams = self.streams as usize;
-        let back = if self.direction == Direction::Both { streams } else { 0 };
-        let forth = NAMES.iter().take(streams).map(|names| (*names, false));
-        forth.chain(NAMES.iter().skip(BACK).take(back).map(|names| (*names, true)))
-    }
-
-    pub(crate) fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
+    fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
         let far = if rig.far.is_some() { Side::Far } else { Side::Near };
         let mut ends = (Vec::new(), Vec::new());
         for ([receive, send], back) in self.pairs() {
@@ -188,6 +203,53 @@ impl StreamLoad {
             ends.1.push(part(send, from, sends, Some(receive), first));
         }
         ends.0.into_iter().chain(ends.1).collect()
+    }
+
+    /// Rate and shares as nuttcp prints them: what receivers got over their own time, and the CPU time of each kind of end
+    /// over it; of several streams the sums. The round trip is the first's.
+    fn measured(&self, finishes: &Finishes) -> Result<Concluded, Void> {
+        let (mut forth, mut back, mut tx, mut rx, mut again) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        let (mut datagrams, mut came) = (0.0, 0.0);
+        for ([receive, send], goes_back) in self.pairs() {
+            let got = |key| reported(finishes, receive, key);
+            let sent = |key| reported(finishes, send, key);
+            let (bytes, seconds, sent_for) = (got("bytes")?, got("seconds")?, sent("seconds")?);
+            if bytes <= 0.0 || seconds <= 0.0 {
+                return Err(Void::LoadFailed { why: format!("the stream moved {bytes} bytes in {seconds} s") });
+            }
+            *(if goes_back { &mut back } else { &mut forth }) += bytes * 8.0 / 1e6 / seconds;
+            tx += 100.0 * sent("cpu_seconds")? / sent_for.max(f64::MIN_POSITIVE);
+            rx += 100.0 * got("cpu_seconds")? / seconds;
+            if self.protocol == Transport::Tcp {
+                again += sent("retransmits")?;
+                continue;
+            }
+            (datagrams, came) = (datagrams + sent("datagrams")?, came + got("datagrams")?);
+            self.kept_its_rate(sent("bytes")? * 8.0 / 1e6 / sent_for.max(f64::MIN_POSITIVE))?;
+        }
+        let rtt_ms = reported(finishes, NAMES[0][1], "rtt_ms")?;
+        let columns = [("rate_mbit_s", forth + back), ("tx_percent", tx), ("rx_percent", rx), ("rtt_ms", rtt_ms)];
+        let mut concluded = Concluded::from(columns);
+        let metrics = &mut concluded.values;
+        match self.protocol {
+            Transport::Tcp => metrics.insert("retransmits".into(), again),
+            Transport::Udp => metrics.insert("lost_percent".into(), 100.0 * (1.0 - came / datagrams)),
+        };
+        if self.direction == Direction::Both {
+            metrics.insert("far_to_near_mbit_s".into(), forth);
+            metrics.insert("near_to_far_mbit_s".into(), back);
+        }
+        Ok(concluded)
+    }
+}
+
+impl StreamLoad {
+    /// The names of its pairs, and whether each goes back.
+    fn pairs(&self) -> impl Iterator<Item = ([&'static str; 2], bool)> {
+        let streams = self.streams as usize;
+        let back = if self.direction == Direction::Both { streams } else { 0 };
+        let forth = NAMES.iter().take(streams).map(|names| (*names, false));
+        forth.chain(NAMES.iter().skip(BACK).take(back).map(|names| (*names, true)))
     }
 
     fn work(&self, address: String) -> (Work, Work) {
@@ -212,66 +274,6 @@ impl StreamLoad {
                 (Work::DatagramReceive { address, port: 0 }, send)
             }
         }
-    }
-
-    /// What it measures, the judged one first.
-    pub(crate) fn metrics(&self) -> Vec<Metric> {
-        let metric = |name: &str, better, judged| Metric { name: name.into(), better, judged, boundary: None };
-        let mut metrics = vec![
-            metric("rate_mbit_s", Better::Higher, true),
-            metric("tx_percent", Better::Lower, false),
-            metric("rx_percent", Better::Lower, false),
-            metric("rtt_ms", Better::Lower, false),
-        ];
-        let lost = if self.protocol == Transport::Udp { "lost_percent" } else { "retransmits" };
-        // As fast as goes is as lossy as comes: only at a rate that was asked for does loss decide.
-        let decides = self.rate_mbit_s.is_some();
-        metrics.insert(if decides { 1 } else { 3 }, metric(lost, Better::Lower, decides));
-        if self.direction == Direction::Both {
-            metrics.push(metric("far_to_near_mbit_s", Better::Higher, false));
-            metrics.push(metric("near_to_far_mbit_s", Better::Higher, false));
-        }
-        metrics
-    }
-
-    /// Rate and shares as nuttcp prints them: what receivers got over their own time, and the CPU time of each kind of end
-    /// over it; of several streams the sums. The round trip is the first's.
-    pub(crate) fn conclude(&self, finishes: &Finishes) -> Result<BTreeMap<String, f64>, Void> {
-        let (mut forth, mut back, mut tx, mut rx, mut again) = (0.0, 0.0, 0.0, 0.0, 0.0);
-        let (mut datagrams, mut came) = (0.0, 0.0);
-        for ([receive, send], goes_back) in self.pairs() {
-            let got = |key| reported(finishes, receive, key);
-            let sent = |key| reported(finishes, send, key);
-            let (bytes, seconds, sent_for) = (got("bytes")?, got("seconds")?, sent("seconds")?);
-            if bytes <= 0.0 || seconds <= 0.0 {
-                return Err(Void::LoadFailed { why: format!("the stream moved {bytes} bytes in {seconds} s") });
-            }
-            *(if goes_back { &mut back } else { &mut forth }) += bytes * 8.0 / 1e6 / seconds;
-            tx += 100.0 * sent("cpu_seconds")? / sent_for.max(f64::MIN_POSITIVE);
-            rx += 100.0 * got("cpu_seconds")? / seconds;
-            if self.protocol == Transport::Tcp {
-                again += sent("retransmits")?;
-                continue;
-            }
-            (datagrams, came) = (datagrams + sent("datagrams")?, came + got("datagrams")?);
-            self.kept_its_rate(sent("bytes")? * 8.0 / 1e6 / sent_for.max(f64::MIN_POSITIVE))?;
-        }
-        let mut metrics: BTreeMap<String, f64> = [
-            ("rate_mbit_s".to_owned(), forth + back),
-            ("tx_percent".to_owned(), tx),
-            ("rx_percent".to_owned(), rx),
-            ("rtt_ms".to_owned(), reported(finishes, NAMES[0][1], "rtt_ms")?),
-        ]
-        .into();
-        match self.protocol {
-            Transport::Tcp => metrics.insert("retransmits".into(), again),
-            Transport::Udp => metrics.insert("lost_percent".into(), 100.0 * (1.0 - came / datagrams)),
-        };
-        if self.direction == Direction::Both {
-            metrics.insert("far_to_near_mbit_s".into(), forth);
-            metrics.insert("near_to_far_mbit_s".into(), back);
-        }
-        Ok(metrics)
     }
 
     fn kept_its_rate(&self, sent_mbit_s: f64) -> Result<(), Void> {

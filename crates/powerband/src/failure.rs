@@ -17,6 +17,17 @@ pub(crate) fn hinted(exit: Exit, error: impl fmt::Display, hint: Option<&Hint>) 
     Failure::new(exit, format!("{error}{}", hint::behind(hint)))
 }
 
+/// The failure of a command that this build lacks; `otherwise` is another way, which ends in "or ".
+#[cfg(any(test, not(all(feature = "fuse", feature = "png", feature = "replicate", feature = "tui"))))]
+pub(crate) fn lacks(what: &str, otherwise: &str, feature: &str) -> Failure {
+    Failure::new(
+        Exit::Unsupported,
+        format!(
+            "this powerband was built without {what}; {otherwise}build it with `cargo install --path crates/powerband --features {feature}`"
+        ),
+    )
+}
+
 impl From<RigError> for Failure {
     fn from(error: RigError) -> Failure {
         hinted(error.class().into(), &error, error.hint().as_ref())
@@ -85,5 +96,22 @@ fn knob_of(error: &SessionError) -> Option<&KnobError> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_build_lacks_is_said_with_how_to_get_it() {
+        let failure = lacks("PNG", "use --format svg, or ", "png");
+        assert_eq!(
+            (failure.exit, failure.sentence.as_str()),
+            (
+                Exit::Unsupported,
+                "this powerband was built without PNG; use --format svg, or build it with `cargo install --path crates/powerband --features png`"
+            )
+        );
     }
 }

@@ -15,6 +15,7 @@ mod node_state;
 mod output;
 mod page;
 mod progress;
+#[cfg(feature = "replicate")]
 mod replication_progress;
 mod rerun;
 mod rig;
@@ -91,7 +92,10 @@ fn dispatch(cli: Cli) -> Answer {
         Verb::Report(args) => verb::report::run(&shared, &args),
         Verb::Export(args) => verb::export::run(&shared, &args),
         Verb::Store(args) => verb::store::run(&shared, &args),
+        #[cfg(feature = "replicate")]
         Verb::Replicate(args) => verb::replicate::run(&shared, &args),
+        #[cfg(not(feature = "replicate"))]
+        Verb::Replicate(_) => Err(failure::lacks("the published articles", "", "replicate")),
         Verb::Sim(args) => verb::sim::run(&shared, &args),
         Verb::Service(args) => verb::service::run(&shared, &args),
         Verb::Agent(args) => verb::agent::run(&args),

@@ -17,6 +17,7 @@ pub(crate) mod knobs;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod pace;
+#[cfg(feature = "replicate")]
 pub(crate) mod replicate;
 pub(crate) mod report;
 pub(crate) mod resume;

@@ -1,5 +1,5 @@
 //! Whether a load fits the rig: what a machine has no program, no model or no address for is refused before anything is set.
-use powerband_load::{Load, Mpirun, RigEnds as Ends};
+use powerband_load::{Load, RigEnds as Ends};
 use powerband_machine::World;
 use powerband_record::{Side, Work};
 use powerband_rig::{MachineName, Names, profile};
@@ -43,16 +43,9 @@ pub(crate) fn check_models(names: &Names, load: &Load) -> Result<(), SessionErro
 
 /// What a list of machines cannot run: the ends of a link, and ranks of which nobody knows how many there are.
 fn check_list(load: &Load) -> Result<(), SessionError> {
-    let refused = |why: &str| Err(SessionError::Usage(format!("the load '{}' {why}", load.describe())));
-    match load {
-        Load::Primes(primes) if primes.ranks.is_none() => {
-            refused("is shared by all machines; say by how many ranks, e.g. ranks = 18")
-        }
-        Load::Primes(primes) if primes.mpirun == Mpirun::Always => refused(
-            "cannot be started by mpirun on each machine of a list; write mpirun = \"never\", or run mpirun as a command",
-        ),
-        Load::Stream(_) | Load::Ping(_) => refused("needs two ends of a link; name them with --machine and --far"),
-        _ => Ok(()),
+    match load.not_on_list() {
+        Some(why) => Err(SessionError::Usage(format!("the load '{}' {why}", load.describe()))),
+        None => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@ mod error;
 mod log;
 mod metrics_file;
 mod pace;
+#[cfg(feature = "tui")]
 mod terminal;
 
 use std::path::PathBuf;
@@ -48,6 +49,7 @@ impl Watched {
     ///
     /// # Errors
     /// [`WatchError`].
+    #[cfg(feature = "tui")]
     pub fn show(mut self, colour: bool, notes: &mut dyn Notes) -> Result<WatchEnd, WatchError> {
         let end = terminal::run(&mut self, colour)?;
         self.close(notes);

@@ -31,10 +31,10 @@ pub(super) fn call(words: &[String]) -> Call {
     let mut metrics = Vec::new();
     if has_histogram(&options) {
         metrics.push(judged("p50_us", Better::Lower));
-        metrics.extend(shown(["p90_us", "p99_us", "max_us", "mean_us", "min_us"]));
+        metrics.extend(shown(Better::Lower, ["p90_us", "p99_us", "max_us", "mean_us", "min_us"]));
     } else {
         metrics.push(judged("mean_us", Better::Lower));
-        metrics.extend(shown(["max_us", "min_us"]));
+        metrics.extend(shown(Better::Lower, ["max_us", "min_us"]));
     }
     let to_file = options.has(&["json"]) && !prints_json(&options);
     let readable = options.has(&["q", "quiet"]) || has_histogram(&options) || prints_json(&options);

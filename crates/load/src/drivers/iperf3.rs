@@ -38,16 +38,16 @@ pub(super) fn call(words: &[String]) -> Call {
     match (udp, bidir) {
         (true, false) => {
             metrics.push(judged("lost_percent", Better::Lower));
-            metrics.extend(shown(["jitter_ms"]));
+            metrics.extend(shown(Better::Lower, ["jitter_ms"]));
         }
         (true, true) => {
             metrics.extend(["lost_percent", "reverse_lost_percent"].map(|name| judged(name, Better::Lower)));
-            metrics.extend(shown(["jitter_ms", "reverse_jitter_ms"]));
+            metrics.extend(shown(Better::Lower, ["jitter_ms", "reverse_jitter_ms"]));
         }
-        (false, false) => metrics.extend(shown(["retransmits", "rtt_ms"])),
-        (false, true) => metrics.extend(shown(["retransmits", "reverse_retransmits", "rtt_ms"])),
+        (false, false) => metrics.extend(shown(Better::Lower, ["retransmits", "rtt_ms"])),
+        (false, true) => metrics.extend(shown(Better::Lower, ["retransmits", "reverse_retransmits", "rtt_ms"])),
     }
-    metrics.extend(shown(shares(bidir)));
+    metrics.extend(shown(Better::Lower, shares(bidir)));
     let unreadable = if !options.has(&["J", "json", "json-stream"]) {
         Some("iperf3 is read by its JSON only; add --json to have rate_mbit_s and the rest as metrics")
     } else if options.has(&["logfile"]) {

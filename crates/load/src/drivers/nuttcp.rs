@@ -24,11 +24,11 @@ pub(super) fn call(words: &[String]) -> Call {
     let mut metrics = vec![judged("rate_mbit_s", Better::Higher)];
     if words.iter().any(|word| is_flag(word, 'u')) {
         metrics.push(judged("lost_percent", Better::Lower));
-        metrics.extend(shown(["dropped_packets"]));
+        metrics.extend(shown(Better::Lower, ["dropped_packets"]));
     } else {
-        metrics.extend(shown(["retransmits", "rtt_ms"]));
+        metrics.extend(shown(Better::Lower, ["retransmits", "rtt_ms"]));
     }
-    metrics.extend(shown(["tx_percent", "rx_percent"]));
+    metrics.extend(shown(Better::Lower, ["tx_percent", "rx_percent"]));
     let readable = words.iter().any(|word| word == "-fparse") || words.windows(2).any(|pair| pair == ["-f", "parse"]);
     let add = "nuttcp's lines for people are not read; add -fparse to have rate_mbit_s and the rest as metrics";
     Call { metrics, unreadable: (!readable).then(|| add.to_owned()) }

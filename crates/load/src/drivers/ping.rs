@@ -9,7 +9,7 @@ use super::{Call, Printed, Reading, figure, judged, shown};
 const VALUED: &str = "cCdIiFlmMNpQsStTWw";
 
 pub(super) fn call() -> Call {
-    let rest = shown(["rtt_min_ms", "rtt_max_ms", "rtt_mdev_ms"]);
+    let rest = shown(Better::Lower, ["rtt_min_ms", "rtt_max_ms", "rtt_mdev_ms"]);
     let decide = ["rtt_ms", "lost_percent"].map(|name| judged(name, Better::Lower)).into_iter();
     Call { metrics: decide.chain(rest).collect(), unreadable: None }
 }

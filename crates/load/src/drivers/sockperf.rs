@@ -16,7 +16,7 @@ pub(super) fn call(words: &[String]) -> Call {
     let readable = matches!(verb, Some("ping-pong" | "pp" | "under-load" | "ul"));
     let rest = ["p90_us", "p99_us", "max_us", "mean_us", "min_us", "duplicated_messages", "out_of_order_messages"];
     let decide = ["p50_us", "lost_percent"].map(|name| judged(name, Better::Lower)).into_iter();
-    let metrics = decide.chain(shown(rest)).collect();
+    let metrics = decide.chain(shown(Better::Lower, rest)).collect();
     let why = "of sockperf, ping-pong and under-load are read; the others measure no latency here";
     Call { metrics, unreadable: (!readable).then(|| why.to_owned()) }
 }

@@ -28,7 +28,8 @@ pub(super) fn call(words: &[String]) -> Call {
     metrics.push(powerband_record::Metric { judged: !paced, ..rate });
     let rest =
         if spread { &["p50_us", "p90_us", "p99_us", "mean_us", "max_us"][..] } else { &["mean_us", "max_us"][..] };
-    metrics.extend(rest.iter().filter(|name| !(paced && **name == chief)).flat_map(|name| shown([*name])));
+    metrics
+        .extend(rest.iter().filter(|name| !(paced && **name == chief)).flat_map(|name| shown(Better::Lower, [*name])));
     Call { metrics, unreadable: None }
 }
 

@@ -1,8 +1,10 @@
 //! What loads promise, where their parts run, what they come to, and how plans spell them.
-use powerband_record::{ExitStatus, Output, Usage};
+use powerband_machine::Finished;
+use powerband_record::{ExitStatus, Output, Side, Usage, Work};
 use serde_json::json;
 
 use super::*;
+use crate::RigEnds;
 
 fn finished(report: serde_json::Value, status: ExitStatus, stderr: &str) -> Finished {
     let output = Output { stdout: String::new(), stderr: stderr.into(), cut: false };
@@ -47,9 +49,7 @@ fn both_ends_of_a_stream_on_one_machine_when_there_is_no_far_one() {
 
 #[test]
 fn meters_are_read_around_one_part_of_each_side_that_has_any() {
-    let mut loads: Vec<Load> = ["counter", "stream", "ping", "wake", "primes", "orders", "ladder", "shop", "idle"]
-        .map(|name| Load::builtin(name, None).unwrap())
-        .into();
+    let mut loads: Vec<Load> = BUILT_IN.map(|name| Load::builtin(name, None).unwrap()).into();
     loads.push(Load::Stream(StreamLoad { direction: crate::Direction::NearToFar, ..StreamLoad::default() }));
     loads.push(Load::Command(CommandLoad::default()));
     loads.push(Load::Command(CommandLoad { far_command: vec!["iperf3".into()], ..CommandLoad::default() }));
@@ -113,5 +113,24 @@ fn plans_spell_loads_and_unknown_words_are_refused() {
     assert_eq!(serde_json::from_value::<Load>(serde_json::to_value(&load).unwrap()).unwrap(), load);
     assert!(serde_json::from_value::<Load>(json!({"kind": "counter", "fro": "5s"})).is_err());
     assert!(serde_json::from_value::<Load>(json!({"kind": "dance"})).is_err());
-    assert!(Load::builtin("dance", None).is_err() && Load::builtin("counter", Some(0)).is_err());
+    assert!(Load::builtin("counter", Some(0)).is_err());
+}
+
+#[test]
+fn built_in_loads_are_named_as_plans_spell_them() {
+    for name in BUILT_IN {
+        let load = Load::builtin(name, None).unwrap();
+        assert_eq!((load.kind(), &serde_json::to_value(&load).unwrap()["kind"]), (name, &json!(name)));
+        match Load::builtin(name, Some(123_456_789_012)) {
+            Ok(load) => assert_eq!(load.measured_ns(), Some(123_456_789_012)),
+            Err(error) => assert_eq!((name, error), ("primes", LoadError::OwnEnd("primes"))),
+        }
+    }
+    assert_eq!(
+        Load::builtin("dance", None).unwrap_err().to_string(),
+        "there is no load 'dance'; there are: counter, stream, ping, wake, primes, orders, ladder, shop, idle, or any command behind --"
+    );
+    let mistaken = Load::Ping(PingLoad { rate_per_s: 0.0, ..PingLoad::default() });
+    let why = "ping: its rate must be 0.1 to 100000 packets a second; write e.g. rate = 200, size = 64";
+    assert_eq!(mistaken.check().unwrap_err().to_string(), why);
 }

@@ -51,12 +51,9 @@ fn png(svg: &str, width: u32) -> Result<Vec<u8>, Failure> {
     powerband_raster::png(svg, width).map_err(usage)
 }
 
-/// The sentence that says how to get what this build lacks.
 #[cfg(not(feature = "png"))]
 fn png(_svg: &str, _width: u32) -> Result<Vec<u8>, Failure> {
-    let why = "this powerband was built without PNG; use --format svg, or build it with \
-               `cargo install --path crates/powerband --features png`";
-    Err(Failure::new(Exit::Unsupported, why))
+    Err(crate::failure::lacks("PNG", "use --format svg, or ", "png"))
 }
 
 /// Pixels of a picture to each unit of its drawing, without another width: sharp on screens of today, and in print.

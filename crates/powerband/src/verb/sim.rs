@@ -1,11 +1,11 @@
 //! `sim`: the simulated machines there are, what one of them knows and does not know, and one as a file system.
-use std::path::Path;
+#[cfg(feature = "fuse")]
+mod mounted;
 
-use powerband_machine::{Errno, Job, Machine, World};
-use powerband_mount::{Extent, Mount, MountError, Namespace};
-use powerband_record::{CpuList, Side, Work};
+use powerband_machine::{Job, Machine};
+use powerband_record::{CpuList, Work};
 use powerband_rig::profile;
-use powerband_sim::{Description, Profile, SimWorld};
+use powerband_sim::{Description, Profile};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -65,51 +65,14 @@ pub(crate) fn run(shared: &Shared, args: &Sim) -> Answer {
             }
             output::print(&description.text());
         }
-        SimVerb::Mount { name, folder, root, load } => {
-            let extent = if *root { Extent::Root } else { Extent::Cpus };
-            return mount(shared, name, folder, extent, *load);
-        }
-        SimVerb::Enter { name, load, command } => return enter(shared, name, *load, command),
+        #[cfg(feature = "fuse")]
+        SimVerb::Mount { name, folder, root, load } => return mounted::mount(shared, name, folder, *root, *load),
+        #[cfg(feature = "fuse")]
+        SimVerb::Enter { name, load, command } => return mounted::enter(shared, name, *load, command),
+        #[cfg(not(feature = "fuse"))]
+        SimVerb::Mount { .. } | SimVerb::Enter { .. } => return Err(crate::failure::lacks("FUSE", "", "fuse")),
     }
     Ok(Exit::Fine as u8)
-}
-
-/// As booted, not as `set` left it: what other programs write there is theirs, and forgotten with the mount.
-fn mount(shared: &Shared, name: &str, folder: &Path, extent: Extent, load: MountLoad) -> Answer {
-    let mut world = boot(shared, name, load)?;
-    let mount = Mount::on(folder, extent).map_err(mount_failure)?;
-    output::print(&format!("sim:{} is mounted on {}; Ctrl-C unmounts it", plain(name), folder.display()));
-    mount.serve(&mut world).map_err(mount_failure)?;
-    Ok(Exit::Fine as u8)
-}
-
-/// A command among the files of a machine as booted.
-fn enter(shared: &Shared, name: &str, load: MountLoad, command: &[String]) -> Answer {
-    // Its mistakes first: nothing is mounted for a machine there is not.
-    profile(plain(name))?;
-    let namespace = Namespace::new().map_err(mount_failure)?;
-    let mut world = boot(shared, name, load)?;
-    namespace.run(&mut world, command).map_err(mount_failure)
-}
-
-fn plain(name: &str) -> &str {
-    name.strip_prefix("sim:").unwrap_or(name)
-}
-
-fn boot(shared: &Shared, name: &str, load: MountLoad) -> Result<SimWorld, Failure> {
-    let cannot = |error: &dyn std::fmt::Display| Failure::new(Exit::CannotGoOn, error);
-    let machine = profile(plain(name))?;
-    let mut world = SimWorld::new(machine, None, shared.seed.unwrap_or(1)).map_err(|error| cannot(&error))?;
-    let interrupts = powerband_host::interrupts().map_err(|errno| cannot(&errno))?;
-    world.interrupt_source(Box::new(interrupts));
-    if let Some(machine) = world.machine(Side::Near) {
-        start(machine, load)?;
-    }
-    Ok(world)
-}
-
-fn mount_failure(error: MountError) -> Failure {
-    Failure::new(mount_exit(&error), error)
 }
 
 /// Gives a simulated machine something to do.
@@ -134,14 +97,4 @@ pub(super) fn start(machine: &mut dyn Machine, load: MountLoad) -> Result<(), Fa
     }
     jobs.iter()
         .try_for_each(|job| machine.spawn(job).map(|_| ()).map_err(|error| Failure::new(Exit::CannotGoOn, error)))
-}
-
-fn mount_exit(error: &MountError) -> Exit {
-    match error {
-        MountError::Refused { errno: Errno::EPERM | Errno::EACCES, .. } | MountError::Namespace { .. } => Exit::Denied,
-        MountError::Start { .. } => Exit::LoadFailed,
-        MountError::Refused { errno: Errno::ENODEV, .. } => Exit::Unsupported,
-        MountError::Refused { .. } => Exit::Usage,
-        _ => Exit::CannotGoOn,
-    }
 }

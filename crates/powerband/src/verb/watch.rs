@@ -2,7 +2,7 @@
 use std::io::IsTerminal;
 
 use powerband_record::{Side, parse_duration_ns};
-use powerband_watch::{LogTarget, Pace, Sampler, Time, WatchEnd, Watched};
+use powerband_watch::{LogTarget, Pace, Sampler, Time, WatchEnd, WatchError, Watched};
 
 use crate::cli::{Shared, Watch};
 use crate::exit::{Answer, Exit, Failure, usage};
@@ -27,6 +27,7 @@ pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
             "the picture needs a terminal; write --log - for rows of CSV, --json for lines of JSON, or --log FILE.csv",
         ));
     }
+    let screen = (!silent).then(screen).transpose()?;
     let interval_ns = interval(&args.interval, names.simulated())?;
     let length_ns = args.length.as_deref().map(parse_duration_ns).transpose();
     let length_ns = length_ns.map_err(|error| usage(format!("--for: {error}")))?;
@@ -50,11 +51,24 @@ pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
     };
     let pace = Pace::new(time, rig.world().now_ns(), interval_ns, length_ns, args.count);
     let watched = Watched::new(rig, sampler, pace, args.openmetrics.clone(), args.cost);
-    let end = match silent {
-        true => watched.log(log, &mut output::print_line, &mut output::note)?,
-        false => watched.show(output::colour(), &mut output::note)?,
+    let end = match screen {
+        None => watched.log(log, &mut output::print_line, &mut output::note)?,
+        Some(show) => show(watched)?,
     };
     Ok(if end == WatchEnd::Done { Exit::Fine } else { Exit::Stopped } as u8)
+}
+
+/// What shows the machine on the terminal.
+type Screen = fn(Watched) -> Result<WatchEnd, WatchError>;
+
+#[cfg(feature = "tui")]
+fn screen() -> Result<Screen, Failure> {
+    Ok(|watched| watched.show(output::colour(), &mut output::note))
+}
+
+#[cfg(not(feature = "tui"))]
+fn screen() -> Result<Screen, Failure> {
+    Err(crate::failure::lacks("the screen of `watch`", "write --log - for rows of CSV, or ", "tui"))
 }
 
 fn on_a_terminal() -> bool {

@@ -68,6 +68,7 @@ impl Pace {
     }
 
     /// Looks at another pace from now on; the next sample is not later than the new one has it.
+    #[cfg(feature = "tui")]
     pub(super) fn set_interval(&mut self, interval_ns: u64) {
         if interval_ns != self.interval_ns {
             self.due_ns = self.due_ns.saturating_sub(self.interval_ns).saturating_add(interval_ns);
@@ -93,6 +94,7 @@ impl Pace {
     }
 
     /// When the next one is due, by the World's clock, ns.
+    #[cfg(feature = "tui")]
     pub(super) fn due_ns(&self) -> u64 {
         self.due_ns
     }
