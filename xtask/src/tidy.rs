@@ -1,6 +1,7 @@
 //! The rules of the tree that no compiler holds. Each rule is a function from what it looks at to problems.
 mod documents;
 mod imports;
+mod kernel_files;
 mod manifests;
 mod meanings;
 mod paths;
@@ -83,6 +84,7 @@ fn check(tree: &Tree) -> Vec<Problem> {
         imports::imports(&tree.packages),
         imports::edge_only(&tree.packages),
         imports::pure(&tree.packages),
+        kernel_files::kernel_files(&tree.sources),
         system::system_calls(&tree.sources),
         system::write_ahead(&tree.sources),
         system::simulated(&tree.sources),

@@ -3,8 +3,8 @@
 use powerband_knob::policies;
 use powerband_machine::{Errno, Look, World};
 use powerband_record::{CpuList, Fact, Side};
+use powerband_sysfs::{cpufreq, cpufreq::CPUFREQ, cpuidle, names, net, power, proc, topology};
 
-const CPU: &str = "/sys/devices/system/cpu";
 /// Files of a policy, and what they are called.
 const POLICY: [(&str, &str); 7] = [
     ("scaling_driver", "driver"),
@@ -19,14 +19,14 @@ const POLICY: [(&str, &str); 7] = [
 const GOVERNOR: usize = 1;
 /// Files of the whole machine: part, name, path.
 const WHOLE: [(&str, &str, &str); 8] = [
-    ("CPUs", "online", "/sys/devices/system/cpu/online"),
-    ("CPUs", "SMT", "/sys/devices/system/cpu/smt/active"),
-    ("clocks", "boost", "/sys/devices/system/cpu/cpufreq/boost"),
-    ("clocks", "intel_pstate", "/sys/devices/system/cpu/intel_pstate/status"),
-    ("clocks", "no_turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo"),
-    ("clocks", "platform profile", "/sys/firmware/acpi/platform_profile"),
-    ("idle states", "driver", "/sys/devices/system/cpu/cpuidle/current_driver"),
-    ("idle states", "governor", "/sys/devices/system/cpu/cpuidle/current_governor_ro"),
+    ("CPUs", "online", topology::ONLINE),
+    ("CPUs", "SMT", topology::SMT_ACTIVE),
+    ("clocks", "boost", cpufreq::BOOST),
+    ("clocks", "intel_pstate", cpufreq::INTEL_STATUS),
+    ("clocks", "no_turbo", cpufreq::NO_TURBO),
+    ("clocks", "platform profile", power::PLATFORM_PROFILE),
+    ("idle states", "driver", cpuidle::CURRENT_DRIVER),
+    ("idle states", "governor", cpuidle::CURRENT_GOVERNOR_RO),
 ];
 /// More policies than this are not asked for the tunables of their governor one by one, nor more CPUs for idle states.
 const EACH: usize = 64;
@@ -54,7 +54,7 @@ fn answers_promptly(world: &mut dyn World, side: Side) -> bool {
     let asked_ns = world.now_ns();
     let Some(machine) = world.machine(side) else { return false };
     // Whether there is such a file does not matter.
-    let _ = machine.read(&format!("{CPU}/online"));
+    let _ = machine.read(topology::ONLINE);
     world.now_ns() - asked_ns <= PROMPT_NS
 }
 
@@ -69,7 +69,7 @@ fn of_machine(machine: &mut dyn Look, side: Side) -> Vec<Fact> {
     let mut facts = Facts { machine, side, facts: Vec::new() };
     let system = facts.machine.identity().system.clone();
     facts.tell("kernel", "release", system);
-    let model = facts.machine.read("/proc/cpuinfo").ok();
+    let model = facts.machine.read(proc::CPUINFO).ok();
     if let Some(model) = model.as_deref().and_then(model_of) {
         facts.tell("CPUs", "model", model);
     }
@@ -80,8 +80,8 @@ fn of_machine(machine: &mut dyn Look, side: Side) -> Vec<Fact> {
     }
     facts.clocks();
     facts.idle();
-    let memory = facts.machine.read("/proc/meminfo").ok();
-    if let Some(kib) = memory.as_deref().and_then(|text| field(text, "MemTotal")) {
+    let memory = facts.machine.read(proc::MEMINFO).ok();
+    if let Some(kib) = memory.as_deref().and_then(|text| proc::field(text, "MemTotal")) {
         facts.tell("memory", "in all", kib);
     }
     facts.cards();
@@ -103,7 +103,7 @@ impl Facts<'_> {
     fn clocks(&mut self) {
         let Ok(found) = policies(self.machine, "governor") else { return };
         let cpus: Vec<CpuList> = found.active.iter().map(|policy| policy.cpus.clone()).collect();
-        let folders: Vec<String> = found.active.iter().map(|policy| parent(&policy.file("scaling_governor"))).collect();
+        let folders: Vec<String> = found.active.iter().map(|policy| policy.folder.clone()).collect();
         let texts = self.machine.read_in(&folders, &POLICY.map(|(file, _)| file));
         for (place, (_, what)) in POLICY.into_iter().enumerate() {
             let of = texts.iter().map(|texts| texts.get(place).and_then(line));
@@ -121,7 +121,7 @@ impl Facts<'_> {
             let (own, cpus): (Vec<String>, Vec<&CpuList>) =
                 under.take(EACH).map(|(_, (folder, cpus))| (format!("{folder}/{name}"), cpus)).unzip();
             // One set for all, or one for each policy.
-            self.tunables(&name, &[format!("{CPU}/cpufreq/{name}")], &cpus[..1.min(cpus.len())]);
+            self.tunables(&name, &[format!("{CPUFREQ}/{name}")], &cpus[..1.min(cpus.len())]);
             self.tunables(&name, &own, &cpus);
         }
     }
@@ -153,16 +153,14 @@ impl Facts<'_> {
 
     /// The idle states of the first CPU by name, and which of them are off where.
     fn idle(&mut self) {
-        let folder = |cpu: u32| format!("{CPU}/cpu{cpu}/cpuidle");
-        let entries = self.machine.list(&folder(0)).unwrap_or_default();
-        let states = entries.into_iter().map(|entry| entry.name).filter(|name| name.starts_with("state"));
-        let states: Vec<String> = states.collect();
-        let online = self.text(&format!("{CPU}/online")).and_then(|text| text.parse::<CpuList>().ok());
+        let mut states = names(self.machine, &cpuidle::of_cpu(0));
+        states.retain(|name| name.starts_with("state"));
+        let online = self.text(topology::ONLINE).and_then(|text| text.parse::<CpuList>().ok());
         let cpus: Vec<u32> = online.as_ref().map_or(&[0][..], CpuList::as_slice).iter().copied().take(EACH).collect();
         let mut names = Vec::new();
         for state in &states {
-            let Some(name) = self.text(&format!("{}/{state}/name", folder(0))) else { continue };
-            let folders: Vec<String> = cpus.iter().map(|cpu| format!("{}/{state}", folder(*cpu))).collect();
+            let Some(name) = self.text(&format!("{}/{state}/name", cpuidle::of_cpu(0))) else { continue };
+            let folders: Vec<String> = cpus.iter().map(|cpu| format!("{}/{state}", cpuidle::of_cpu(*cpu))).collect();
             let texts = self.machine.read_in(&folders, &["disable"]);
             let is_off = |texts: &Texts| texts.first().and_then(line).is_some_and(|text| text != "0");
             let off: Vec<u32> =
@@ -177,15 +175,15 @@ impl Facts<'_> {
 
     /// Cards with their coalescing. One that is called after its address is told without it.
     fn cards(&mut self) {
-        for entry in self.machine.list("/sys/class/net").unwrap_or_default() {
-            let Ok(coalescing) = self.machine.coalescing(&entry.name) else { continue };
-            let named = !(entry.name.starts_with("enx") && entry.name.len() == 15);
-            let name = if named { entry.name.clone() } else { "enx…".to_owned() };
+        for card in names(self.machine, net::NET) {
+            let Ok(coalescing) = self.machine.coalescing(&card) else { continue };
+            let named = !(card.starts_with("enx") && card.len() == 15);
+            let name = if named { card.as_str() } else { "enx…" };
             let lines = coalescing.to_string();
             let told: Vec<&str> =
                 lines.lines().filter(|line| !line.ends_with(" 0") && !line.ends_with(" off")).collect();
             self.tell("network", &format!("{name}, coalescing"), told.join(", "));
-            if let Some(speed) = self.text(&format!("/sys/class/net/{}/speed", entry.name)) {
+            if let Some(speed) = self.text(&net::file(&card, "speed")) {
                 self.tell("network", &format!("{name}, Mbit/s"), speed);
             }
         }
@@ -215,10 +213,6 @@ fn line(text: &Result<String, Errno>) -> Option<String> {
     (!text.is_empty() && !text.contains('\n')).then(|| text.to_owned())
 }
 
-fn parent(path: &str) -> String {
-    path.rsplit_once('/').map_or_else(String::new, |(folder, _)| folder.to_owned())
-}
-
 /// Values with the CPUs that have them, in the order in which they first come.
 fn grouped<'a>(values: impl Iterator<Item = (Option<String>, &'a CpuList)>) -> Vec<(String, Vec<u32>)> {
     let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
@@ -231,13 +225,7 @@ fn grouped<'a>(values: impl Iterator<Item = (Option<String>, &'a CpuList)>) -> V
     groups
 }
 
-/// The value of a line `NAME : VALUE`.
-fn field(text: &str, name: &str) -> Option<String> {
-    let line = text.lines().find(|line| line.split(':').next().is_some_and(|head| head.trim() == name))?;
-    Some(line.split_once(':')?.1.trim().to_owned()).filter(|value| !value.is_empty())
-}
-
 /// What the first CPU calls itself; never the line of serial numbers that old boards have.
 fn model_of(cpuinfo: &str) -> Option<String> {
-    ["model name", "Processor", "cpu model", "Hardware"].into_iter().find_map(|name| field(cpuinfo, name))
+    ["model name", "Processor", "cpu model", "Hardware"].into_iter().find_map(|name| proc::field(cpuinfo, name))
 }

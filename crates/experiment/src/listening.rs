@@ -2,11 +2,11 @@
 use std::collections::BTreeSet;
 
 use powerband_machine::Look;
+use powerband_sysfs::net;
 
 /// Files of sockets, and the state in them that waits for others: LISTEN of TCP, and of UDP a socket that is tied to no peer
 /// (the numbers of tcp_states.h, in hexadecimal).
-const SOCKETS: [(&str, &str); 4] =
-    [("/proc/net/tcp", "0A"), ("/proc/net/tcp6", "0A"), ("/proc/net/udp", "07"), ("/proc/net/udp6", "07")];
+const SOCKETS: [(&str, &str); 4] = [(net::TCP, "0A"), (net::TCP6, "0A"), (net::UDP, "07"), (net::UDP6, "07")];
 
 /// What can be reached: file and port.
 pub(crate) type Listening = BTreeSet<(&'static str, u16)>;

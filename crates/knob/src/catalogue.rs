@@ -44,7 +44,6 @@ pub use quota::CpuQuotaKnob;
 pub use sysctl::Sysctl;
 pub use tunable::Tunable;
 
-pub(crate) use nic::devices as network_devices;
 pub(crate) use pstate::STATUS;
 pub(crate) use tunable::folder as tunable_folder;
 

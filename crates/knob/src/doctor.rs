@@ -144,7 +144,7 @@ pub fn examine(machine: &mut dyn Look, given: Option<(Config, String)>, default:
     let mut error_recorder = ErrorRecorder::new(machine);
     let machine: &mut dyn Look = &mut error_recorder;
     let place = Place::look(machine);
-    let cmdline = machine.read("/proc/cmdline").unwrap_or_default();
+    let cmdline = machine.read(powerband_sysfs::proc::CMDLINE).unwrap_or_default();
     let hardware = Hardware::of(machine, &place);
     let (kernel_section, kernel, config) = match given.map_or_else(|| kernel::find(machine), Ok) {
         Ok((config, source)) => {

@@ -2,6 +2,7 @@
 use powerband_machine::wire::Refusal;
 use powerband_machine::{Errno, LedgerError};
 use powerband_record::{ErrorClass, Side, placed};
+use powerband_sysfs::{proc::SYSCTL, topology::CPUS};
 use thiserror::Error;
 
 /// What the caller can do about a [`KnobError`]; the command chooses its exit code by it.
@@ -316,7 +317,7 @@ fn rights(errno: Errno, path: &str) -> String {
         Errno::EROFS => "; the file system is read-only here, as in most containers: run it on the host".into(),
         Errno::EACCES | Errno::EPERM => match path {
             // Only root may write a file there, whatever its mode says.
-            _ if path.starts_with("/proc/sys/") || powerband_machine::CoalescingPlace::of(path).is_some() => {
+            _ if path.starts_with(SYSCTL) || powerband_machine::CoalescingPlace::of(path).is_some() => {
                 "; only root may set it, and not in every container: write `sudo powerband …` on the host".into()
             }
             _ if path.starts_with("/sys/") => format!(
@@ -333,12 +334,12 @@ fn rights(errno: Errno, path: &str) -> String {
 
 /// A file of one CPU or policy as the pattern of that file of all of them.
 pub(crate) fn every_cpu(path: &str) -> String {
-    let Some(rest) = path.strip_prefix("/sys/devices/system/cpu/") else { return path.into() };
+    let Some(rest) = path.strip_prefix(CPUS).and_then(|rest| rest.strip_prefix('/')) else { return path.into() };
     let every = |name: &str| {
         let kind = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
         if kind == name || kind.is_empty() { name.to_owned() } else { format!("{kind}*") }
     };
-    format!("/sys/devices/system/cpu/{}", rest.split('/').map(every).collect::<Vec<_>>().join("/"))
+    format!("{CPUS}/{}", rest.split('/').map(every).collect::<Vec<_>>().join("/"))
 }
 
 /// How a refusal explains itself (`words`), or what to do about it; `hint` is what it means for this knob.

@@ -1,12 +1,10 @@
 //! Why something else than what was asked is in force: what holds a frequency down, and what has not come yet.
 use powerband_machine::Look;
 use powerband_record::{CpuList, format_khz};
+use powerband_sysfs::{cpufreq, parsed, power::THERMAL, text};
 
-use crate::policy::{CPU, policies};
+use crate::policy::policies;
 use crate::{Applied, Landed, Policy, Reached, frequency};
-
-/// Where the kernel shows what cools the machine by slowing it.
-const THERMAL: &str = "/sys/class/thermal";
 
 /// Types of cooling devices that hold CPUs down (Linux 6.12 drivers/acpi/processor_thermal.c, drivers/thermal/cpufreq_cooling.c,
 /// drivers/thermal/intel/intel_powerclamp.c).
@@ -115,18 +113,18 @@ fn is_the_step_below(machine: &mut dyn Look, policy: &Policy, asked: u64, now: u
 
 /// What keeps a policy below `asked`, kHz.
 fn holds_down(machine: &mut dyn Look, policy: &Policy, asked: u64) -> Option<String> {
-    let mut number = |path: &str| machine.read(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
-    if number(&format!("{CPU}/intel_pstate/no_turbo")) == Some(1) {
+    let mut number = |path: &str| parsed::<u64>(machine, path);
+    if number(cpufreq::NO_TURBO) == Some(1) {
         return Some("pstate.no_turbo=1".into());
     }
-    if let Some(percent) = number(&format!("{CPU}/intel_pstate/max_perf_pct")).filter(|&percent| percent < 100) {
+    if let Some(percent) = number(cpufreq::MAX_PERF_PCT).filter(|&percent| percent < 100) {
         return Some(format!("pstate.max_perf_pct={percent}"));
     }
     if let Some(limit) = number(&policy.file("bios_limit")).filter(|&limit| limit > 0 && limit < asked) {
         return Some(format!("the firmware (bios_limit is {})", shown(limit)));
     }
     let nominal = policy.khz(machine, "cpuinfo_max_freq").map(u64::from);
-    let boost = machine.read(&format!("{CPU}/cpufreq/boost")).is_ok_and(|text| text.trim() == "0");
+    let boost = text(machine, cpufreq::BOOST).is_some_and(|text| text == "0");
     if boost && nominal.is_some_and(|nominal| asked > nominal) {
         return Some("cpufreq.boost=0".into());
     }
@@ -136,9 +134,7 @@ fn holds_down(machine: &mut dyn Look, policy: &Policy, asked: u64) -> Option<Str
 /// A device that cools CPUs by slowing them, while it does.
 fn cooling(machine: &mut dyn Look) -> Option<String> {
     for entry in machine.list(THERMAL).ok()?.into_iter().filter(|entry| entry.name.starts_with("cooling_device")) {
-        let mut word = |file: &str| {
-            machine.read(&format!("{THERMAL}/{}/{file}", entry.name)).map(|text| text.trim().to_owned()).ok()
-        };
+        let mut word = |file: &str| text(machine, &format!("{THERMAL}/{}/{file}", entry.name));
         let Some(kind) = word("type").filter(|kind| COOLS_CPUS.iter().any(|known| kind.starts_with(known))) else {
             continue;
         };

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 
 use powerband_machine::{Errno, Look};
 use powerband_record::CpuList;
+use powerband_sysfs::{cpufreq, cpufreq::CPUFREQ, numbered, topology};
 use serde::Serialize;
 
 use crate::look::ReadFailure;
@@ -10,9 +11,6 @@ use crate::{KnobError, Selection, Site, Sites};
 
 /// A policy's CPUs that are online, and all of them.
 const LISTS: [&str; 2] = ["affected_cpus", "related_cpus"];
-
-pub(crate) const CPU: &str = "/sys/devices/system/cpu";
-pub(crate) const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
 
 /// CPUs that share one clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -49,7 +47,7 @@ impl Policy {
 
     /// The steps the driver lists, ascending; empty for drivers without a table.
     pub fn steps_khz(&self, machine: &mut dyn Look) -> Vec<u32> {
-        steps_khz(machine, &self.folder)
+        cpufreq::steps_khz(machine, &self.folder)
     }
 
     /// The governors it offers, in the kernel's order; `None` when it does not say.
@@ -122,10 +120,9 @@ fn per_cpu_folders(
 ) -> (Policies, Vec<Texts>) {
     let (mut all, mut texts) = (Policies::default(), Vec::new());
     let mut wanted = None;
-    let Ok(entries) = machine.list(CPU) else { return (all, texts) };
     let mut known = BTreeSet::new();
-    for (number, name) in numbered(entries.into_iter().map(|entry| entry.name), "cpu") {
-        let folder = format!("{CPU}/{name}/cpufreq");
+    for &number in topology::present(machine).as_slice() {
+        let folder = cpufreq::of_cpu(number);
         if !known.contains(&number) && machine.list(&folder).is_ok() {
             let before = all.active.len();
             let wanted = wanted.get_or_insert_with(|| files(machine, &folder));
@@ -250,15 +247,6 @@ impl Policies {
     }
 }
 
-/// The steps a policy's folder lists, ascending, each once.
-pub(crate) fn steps_khz(machine: &mut dyn Look, folder: &str) -> Vec<u32> {
-    let Ok(text) = machine.read(&format!("{folder}/scaling_available_frequencies")) else { return Vec::new() };
-    let mut steps: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    steps.sort_unstable();
-    steps.dedup();
-    steps
-}
-
 fn overlap(one: &CpuList, other: &CpuList) -> usize {
     one.as_slice().iter().filter(|&&cpu| other.contains(cpu)).count()
 }
@@ -266,12 +254,4 @@ fn overlap(one: &CpuList, other: &CpuList) -> usize {
 /// `cpu1`, `cpu0-3,8`, `0-3`.
 pub(crate) fn parse_cpus(site: &str) -> Option<CpuList> {
     site.strip_prefix("cpu").unwrap_or(site).parse::<CpuList>().ok().filter(|cpus| !cpus.is_empty())
-}
-
-/// Names that are `prefix` and a number, by number.
-pub(crate) fn numbered(names: impl Iterator<Item = String>, prefix: &str) -> Vec<(u32, String)> {
-    let mut found: Vec<(u32, String)> =
-        names.filter_map(|name| Some((name.strip_prefix(prefix)?.parse().ok()?, name))).collect();
-    found.sort_unstable();
-    found
 }

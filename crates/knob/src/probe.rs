@@ -7,9 +7,9 @@ use std::collections::btree_map::Entry;
 
 use powerband_machine::{Action, Change, Coalescing, CoalescingPlace, EntryId, Errno, Hold, PARAMETERS, Turn};
 use powerband_record::IntoOrdered as _;
+use powerband_sysfs::net;
 use serde::Serialize;
 
-use crate::catalogue::network_devices;
 use crate::catalogue::nic::{ignores, overridden_by};
 use crate::error::advice;
 use crate::{KnobError, restore};
@@ -68,7 +68,7 @@ impl ProbedParameter {
 pub fn probe(machine: &mut dyn Change, device: Option<&str>) -> Result<Vec<Probed>, KnobError> {
     let devices = match device {
         Some(device) => vec![device.to_owned()],
-        None => network_devices(machine).into_iter().filter(|it| machine.coalescing(it).is_ok()).collect(),
+        None => net::devices(machine).into_iter().filter(|it| machine.coalescing(it).is_ok()).collect(),
     };
     devices.into_iter().map(|device| probe_device(machine, device)).collect()
 }

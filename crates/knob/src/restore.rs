@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::{Action, Change, EntryId, Errno, Hold, LastChange, Look, OpenEntry, Turn, Undone, World};
 use powerband_record::{Side, placed};
+use powerband_sysfs::cpufreq::steps_khz;
 use serde::Serialize;
 
 use crate::catalogue::shown_after_reset;
-use crate::policy::steps_khz;
 
 /// How often a limit that was restored is looked at …
 const LOOKS: u32 = 10;

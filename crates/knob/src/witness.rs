@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::Look;
-use powerband_record::{CpuList, IntoOrdered as _, format_khz};
+use powerband_record::{CpuList, format_khz};
+use powerband_sysfs::proc::{CpuTime, STAT, cpu_times};
 
 use crate::look::{TICK_MS, times_in_state};
 use crate::{Applied, Policy};
-
-/// Where the kernel counts how long each CPU worked.
-const STAT: &str = "/proc/stat";
 
 /// A CPU that worked less than this share of the moment says nothing by its clock.
 const IDLE_BELOW: f64 = 0.1;
@@ -47,7 +45,7 @@ impl Asked {
 #[derive(Clone, Debug, Default)]
 pub struct Witness {
     clocks: Vec<Clock>,
-    worked: BTreeMap<u32, (u64, u64)>,
+    worked: BTreeMap<u32, CpuTime>,
 }
 
 #[derive(Clone, Debug)]
@@ -101,12 +99,8 @@ impl Witness {
     }
 
     /// Whether all these CPUs did next to nothing meanwhile; not where nobody counts.
-    fn is_idle(&self, cpus: &CpuList, now: &BTreeMap<u32, (u64, u64)>) -> bool {
-        let share = |cpu: &u32| {
-            let ((busy, all), (busy_now, all_now)) = (self.worked.get(cpu)?, now.get(cpu)?);
-            let passed = all_now.saturating_sub(*all);
-            (passed > 0).then(|| busy_now.saturating_sub(*busy) as f64 / passed as f64)
-        };
+    fn is_idle(&self, cpus: &CpuList, now: &BTreeMap<u32, CpuTime>) -> bool {
+        let share = |cpu: &u32| now.get(cpu)?.busy_since(self.worked.get(cpu)?);
         let shares: Vec<f64> = cpus.as_slice().iter().filter_map(share).collect();
         !shares.is_empty() && shares.iter().all(|&share| share < IDLE_BELOW)
     }
@@ -184,17 +178,7 @@ fn asked_of(machine: &mut dyn Look, knob: &str, policy: &Policy, reads: &str) ->
     }
 }
 
-/// How long each CPU worked and how long it was there, ticks.
-fn worked(machine: &mut dyn Look) -> BTreeMap<u32, (u64, u64)> {
-    let text = machine.read(STAT).unwrap_or_default();
-    let line = |line: &str| {
-        let mut words = line.strip_prefix("cpu")?.split_whitespace();
-        let cpu = words.next()?.parse().ok()?;
-        // user, nice, system, idle, iowait, irq, softirq, steal; what comes behind is part of the first two.
-        let ticks: Vec<u64> = words.take(8).map_while(|word| word.parse().ok()).collect();
-        let (all, idle) = (ticks.iter().sum::<u64>(), ticks.get(3)? + ticks.get(4).copied().unwrap_or(0));
-        Some((cpu, (all - idle, all)))
-    };
-    // The first line, of all CPUs together, has no number.
-    text.lines().filter(|text| !text.starts_with("cpu ")).filter_map(line).into_map()
+/// How long each CPU worked and how long it was there.
+fn worked(machine: &mut dyn Look) -> BTreeMap<u32, CpuTime> {
+    cpu_times(&machine.read(STAT).unwrap_or_default())
 }

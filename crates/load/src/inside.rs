@@ -167,7 +167,7 @@ fn timespec(ns: u64) -> Timespec {
 /// CPUs that are online.
 fn online() -> Result<u32, Failure> {
     let cannot = "cannot read which CPUs are online";
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").map_err(Failure::of(cannot))?;
+    let text = std::fs::read_to_string(powerband_sysfs::topology::ONLINE).map_err(Failure::of(cannot))?;
     let cpus: CpuList = text.trim().parse().map_err(|_| Failure::of(cannot)(io::Error::other(text.clone())))?;
     Ok(u32::try_from(cpus.len()).unwrap_or(1).max(1))
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_machine::{Handle, Look, Sample as Moment, Sampling};
 use powerband_record::{CpuList, MeterQuantity, MeterReading, Recorded, Recording, Side, Timeline};
+use powerband_sysfs::proc::STAT;
 
 use crate::state::{Clocks, CpuTime, Text, Utilisation, present};
 
@@ -129,7 +130,7 @@ impl Source {
         if what == Recorded::Utilisation {
             return Utilisation::open(machine)
                 .map(Source::Utilisation)
-                .map_err(|errno| format!("/proc/stat cannot be opened: {errno}"));
+                .map_err(|errno| format!("{STAT} cannot be opened: {errno}"));
         }
         let clocks = Clocks::open_alone(machine, cpus);
         match &clocks.unread {

@@ -17,29 +17,13 @@ pub use idle::{CpuSleeps, IdleTimes, SleepTime};
 pub use interrupts::Interrupts;
 pub use power::{PowerNow, Powers};
 pub use thermal::ThermalZones;
-pub use utilisation::{CpuTime, Utilisation};
+pub use utilisation::Utilisation;
 
-use powerband_machine::{Errno, Look};
-use powerband_record::CpuList;
-
-const CPU: &str = "/sys/devices/system/cpu";
+use powerband_machine::Errno;
+pub use powerband_sysfs::{proc::CpuTime, topology::present};
 
 /// What a handle read.
 pub type Text = Result<String, Errno>;
-
-/// Numbers of the CPUs that have a folder, ascending, offline ones included.
-pub fn present(machine: &mut dyn Look) -> CpuList {
-    let names = machine.list(CPU).unwrap_or_default().into_iter().map(|entry| entry.name);
-    CpuList::new(numbers(names, "cpu").into_iter().map(|(number, _)| number).collect())
-}
-
-/// Names that are `prefix` and a number, by number.
-fn numbers(names: impl Iterator<Item = String>, prefix: &str) -> Vec<(u32, String)> {
-    let mut found: Vec<(u32, String)> =
-        names.filter_map(|name| Some((name.strip_prefix(prefix)?.parse().ok()?, name))).collect();
-    found.sort_unstable();
-    found
-}
 
 /// A number a file holds.
 fn number(text: Option<&Text>) -> Option<u64> {

@@ -8,6 +8,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use powerband_machine::{Errno, StopSignal, World};
+use powerband_sysfs::{power, proc, topology::CPU_BUS, topology::SYSTEM};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::UnshareFlags;
@@ -15,16 +16,9 @@ use rustix::thread::UnshareFlags;
 use crate::init::unshare;
 use crate::{Extent, Mount, MountError, init};
 
-/// Where the kernel keeps its CPUs.
-pub(crate) const CPU: &str = "/sys/devices/system/cpu";
-
-/// Where a command finds its machine's system devices: its CPUs, and its memory nodes where the kernel has them.
-const SYSTEM: &str = "/sys/devices/system";
-
-/// What is covered, in this order: all of the machine is mounted on the last. Below /dev/cpu are registers of processors, which a
-/// simulated one does not have.
-const COVERED: [&str; 6] =
-    ["/dev/cpu", "/sys/bus/cpu/devices", "/sys/class/powercap", "/proc/cpuinfo", "/proc/stat", SYSTEM];
+/// What is covered, in this order: all of the machine, its CPUs and its memory nodes, is mounted on the last. Below /dev/cpu are
+/// registers of processors, which a simulated one does not have.
+const COVERED: [&str; 6] = ["/dev/cpu", CPU_BUS, power::POWERCAP, proc::CPUINFO, proc::STAT, SYSTEM];
 
 /// Variables of the command. libudev takes a file system for sysfs by its magic number, which FUSE cannot have, unless it is told
 /// not to look. hwloc asks the processor itself, which CPUs this process may use, and which of them are near a PCI device: all

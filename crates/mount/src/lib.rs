@@ -37,7 +37,7 @@ impl Extent {
     /// The folder of the machine that is the mounted one; `""` is all of it.
     fn root(self) -> &'static str {
         match self {
-            Extent::Cpus => enter::CPU,
+            Extent::Cpus => powerband_sysfs::topology::CPUS,
             Extent::Root => "",
         }
     }

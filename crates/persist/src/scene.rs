@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Errno, Look, OpenEntry};
+use powerband_sysfs::{net, power};
 
 use crate::finding::{BootFinding, BootPhase, BootStanding};
 use crate::keys::{Key, keys, last};
@@ -55,8 +56,7 @@ impl<'m> Scene<'m> {
     pub(crate) fn narrow(&mut self, from: usize, address: &str) {
         for finding in self.findings.iter_mut().skip(from) {
             finding.sites.retain(|site| {
-                let found = self.machine.read(&format!("/sys/class/net/{site}/address"));
-                found.is_ok_and(|found| found.trim().eq_ignore_ascii_case(address))
+                net::address(self.machine, site).is_some_and(|found| found.eq_ignore_ascii_case(address))
             });
         }
     }
@@ -184,7 +184,7 @@ impl<'m> Scene<'m> {
 
     /// Whether the machine runs on mains power now; `None` when it does not say.
     pub(crate) fn on_mains(&mut self) -> Option<bool> {
-        let folder = "/sys/class/power_supply";
+        let folder = power::POWER_SUPPLY;
         let mut battery = false;
         // Supplies are links, which list as folders.
         for name in self.folders(folder) {

@@ -5,6 +5,7 @@ mod words;
 use std::collections::BTreeMap;
 
 use powerband_record::CpuList;
+use powerband_sysfs::proc::{SYSCTL, sysctl};
 
 use crate::keys::joined;
 use crate::target::Target;
@@ -238,13 +239,7 @@ fn is_option_of_echo(word: &str) -> bool {
 pub(crate) fn sysctl_path(key: &str) -> String {
     let key = key.trim_start_matches('-');
     let dotted = key.find(['.', '/']).is_some_and(|at| key[at..].starts_with('.'));
-    let swapped = |c| match c {
-        '.' => '/',
-        '/' => '.',
-        other => other,
-    };
-    let key: String = if dotted { key.chars().map(swapped).collect() } else { key.to_owned() };
-    format!("/proc/sys/{key}")
+    if dotted { sysctl(key) } else { format!("{SYSCTL}{key}") }
 }
 
 /// What `cpupower frequency-set`, `cpufreq-set` and the old tuned's function set of the target.

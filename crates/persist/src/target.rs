@@ -2,11 +2,9 @@
 use powerband_knob::{Named, Policies, Site, Value, policies};
 use powerband_machine::{CoalescingPlace, ErrorRecorder, Look, ReadFailure};
 use powerband_record::CpuList;
+use powerband_sysfs::{cpufreq, cpufreq::CPUFREQ, topology::CPU_BUS};
 
 use crate::glob;
-
-/// Where the kernel keeps its CPUs.
-const CPU: &str = "/sys/devices/system/cpu";
 
 /// One site.
 #[derive(Clone, Debug)]
@@ -137,10 +135,10 @@ fn paths(site: &Site, all: &Policies) -> Vec<String> {
     let inside = |folder: &str| path.strip_prefix(folder).filter(|rest| rest.starts_with('/'));
     let found = all.active.iter().find_map(|policy| Some((policy, inside(&policy.folder)?)));
     if let Some((policy, rest)) = found {
-        paths.push(format!("{CPU}/cpufreq/{}{rest}", policy.name));
+        paths.push(format!("{CPUFREQ}/{}{rest}", policy.name));
         for cpu in policy.cpus.as_slice() {
-            paths.push(format!("{CPU}/cpu{cpu}/cpufreq{rest}"));
-            paths.push(format!("/sys/bus/cpu/devices/cpu{cpu}/cpufreq{rest}"));
+            paths.push(format!("{}{rest}", cpufreq::of_cpu(*cpu)));
+            paths.push(format!("{CPU_BUS}/cpu{cpu}/cpufreq{rest}"));
         }
     }
     paths.dedup();

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use powerband_knob::{KnobError, resolve_among};
 use powerband_record::Side;
+use powerband_sysfs::proc::SYSCTL;
 
 use crate::cli::Shared;
 use crate::rig;
@@ -106,7 +107,8 @@ fn sysctl_of(name: &str) -> Option<String> {
     if name.is_empty() || name.contains(['/', '.']) {
         return None;
     }
-    let folder = SYSCTL_FOLDERS.iter().find(|folder| Path::new("/proc/sys").join(folder).join(name).is_file())?;
+    let is_in = |folder: &&&str| Path::new(SYSCTL).join(folder).join(name).is_file();
+    let folder = SYSCTL_FOLDERS.iter().find(is_in)?;
     Some(format!("sysctl.{}.{name}", folder.replace('/', ".")))
 }
 

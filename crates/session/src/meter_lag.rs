@@ -10,9 +10,6 @@ use crate::meter_reader::MeterReader;
 /// How often meters are read, ns.
 const LOOK_NS: u64 = 50_000_000;
 
-/// Where the kernel says which CPUs are in service.
-const ONLINE: &str = "/sys/devices/system/cpu/online";
-
 /// How late each of a machine's meters is, ns, or why that is not known.
 ///
 /// # Errors
@@ -86,8 +83,7 @@ fn drive(world: &mut dyn World, side: Side, load: &mut Load, watched: &mut [Mete
 impl Load {
     /// One counter on each CPU that is in service.
     fn start(&mut self, machine: &mut dyn Machine, for_ns: u64) -> Result<(), SessionError> {
-        let online = machine.read(ONLINE).ok().and_then(|text| text.trim().parse::<CpuList>().ok());
-        let online = online.unwrap_or_else(|| CpuList::new(vec![0]));
+        let online = powerband_sysfs::topology::online(machine).unwrap_or_else(|| CpuList::new(vec![0]));
         for &cpu in online.as_slice() {
             let work = Work::Counter { for_ns, align_to_second: false };
             let cpus = Some(CpuList::new(vec![cpu]));

@@ -3,6 +3,7 @@ use powerband_knob::{Applied, Witness};
 use powerband_machine::{Machine, Wake, World};
 use powerband_meter::{Wrap, advance_uj};
 use powerband_record::{Side, format_duration, format_number};
+use powerband_sysfs::parsed;
 
 /// How long a moment is, ns.
 const MOMENT_NS: u64 = 50_000_000;
@@ -86,7 +87,7 @@ fn zones(machine: &mut dyn Machine, applied: &Applied) -> Vec<Zone> {
     let zone = |it: &powerband_knob::Reached| {
         let (folder, _) = it.site.path.as_deref()?.rsplit_once('/')?;
         let limit_uw = it.reads_back.as_deref()?.trim().parse().ok()?;
-        let energy_uj = number(machine, &format!("{folder}/energy_uj"))?;
+        let energy_uj = parsed(machine, &format!("{folder}/energy_uj"))?;
         Some(Zone { limit: it.site.name.clone(), folder: folder.to_owned(), limit_uw, energy_uj })
     };
     limits.filter_map(zone).collect()
@@ -94,8 +95,8 @@ fn zones(machine: &mut dyn Machine, applied: &Applied) -> Vec<Zone> {
 
 impl Zone {
     fn told(&self, machine: &mut dyn Machine, began_ns: u64, now_ns: u64) -> Option<String> {
-        let now_uj = number(machine, &format!("{}/energy_uj", self.folder))?;
-        let range = number(machine, &format!("{}/max_energy_range_uj", self.folder));
+        let now_uj = parsed(machine, &format!("{}/energy_uj", self.folder))?;
+        let range: Option<u64> = parsed(machine, &format!("{}/max_energy_range_uj", self.folder));
         let wrap = range.map(|at_uj| Wrap { at_uj, at_most_w: AT_MOST_W });
         let uj = advance_uj(&[(began_ns, self.energy_uj), (now_ns, now_uj)], wrap).ok()?;
         let (over_ns, limit_w) = (now_ns.saturating_sub(began_ns).max(1), self.limit_uw as f64 / 1e6);
@@ -111,8 +112,4 @@ impl Zone {
             format_duration(over_ns)
         ))
     }
-}
-
-fn number(machine: &mut dyn Machine, path: &str) -> Option<u64> {
-    machine.read(path).ok()?.trim().parse().ok()
 }

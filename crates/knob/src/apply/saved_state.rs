@@ -14,9 +14,7 @@ use crate::plan::{Move, Part};
 use crate::policy::{Policy, policies};
 use crate::{KnobError, Landed, catalogue::tunable_folder};
 use powerband_record::InOrder;
-
-/// Where kernels since 2.6.30 have their policies.
-const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
+use powerband_sysfs::cpufreq::{BOOST, CPUFREQ};
 
 /// The entries kept for one folder of tunables.
 pub(super) struct SavedState {
@@ -89,7 +87,7 @@ impl Run<'_> {
             self.keep_limit(&policy, "min")?;
             self.keep_file("cpufreq.governor", &policy.name, &policy.file("scaling_governor"))?;
         }
-        self.keep_file("cpufreq.boost", "-", &format!("{POLICIES}/boost"))?;
+        self.keep_file("cpufreq.boost", "-", BOOST)?;
         Ok(())
     }
 
@@ -110,7 +108,7 @@ impl Run<'_> {
     /// Keeps the lower limits that upper ones in `moves` would drag along for good, as Linux 2.6.18 has it, which is told by
     /// its having no folder for all policies (cpufreq.c, `__cpufreq_set_policy`; later kernels refuse, or remember).
     pub(super) fn keep_dragged(&mut self, moves: &[Move]) -> Result<(), KnobError> {
-        if self.machine.list(POLICIES).is_ok() {
+        if self.machine.list(CPUFREQ).is_ok() {
             return Ok(());
         }
         for step in moves.iter().filter(|step| step.named.name == "cpufreq.max_freq") {

@@ -1,8 +1,9 @@
 //! `cpufreq.boost`: frequencies above the nominal one, for the whole machine or a policy.
 use powerband_machine::{Errno, Look};
+use powerband_sysfs::{cpufreq::BOOST, cpufreq::NO_TURBO};
 
 use super::takes::{Takes, valued_by};
-use crate::policy::{CPUFREQ, policies};
+use crate::policy::policies;
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value};
 
 /// Frequencies above the nominal one.
@@ -26,8 +27,6 @@ const ABOUT: About = About {
     phase: Phase::Boost,
 };
 
-const GLOBAL: &str = "/sys/devices/system/cpu/cpufreq/boost";
-
 impl Knob for Boost {
     fn about(&self) -> &'static About {
         &ABOUT
@@ -35,9 +34,9 @@ impl Knob for Boost {
 
     fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         let narrowed = at.cpus.is_some() || at.site.as_deref().is_some_and(|site| site != "-");
-        let global = machine.read(GLOBAL) != Err(Errno::ENOENT);
+        let global = machine.read(BOOST) != Err(Errno::ENOENT);
         if global && !narrowed {
-            return Ok(Sites { sites: vec![Site::system(GLOBAL.into())], ..Sites::default() });
+            return Ok(Sites { sites: vec![Site::system(BOOST.into())], ..Sites::default() });
         }
         let mut sites = policies(machine, name)?.sites(name, "boost", at)?;
         let has = |site: &Site| site.path.as_deref().is_some_and(|path| machine.read(path) != Err(Errno::ENOENT));
@@ -47,12 +46,12 @@ impl Knob for Boost {
         }
         let why = if global {
             "this driver boosts all policies or none; leave the site out"
-        } else if machine.read("/sys/devices/system/cpu/intel_pstate/no_turbo").is_ok() {
+        } else if machine.read(NO_TURBO).is_ok() {
             "intel_pstate switches it by pstate.no_turbo, 1 being off"
         } else {
             "this driver has nothing above the nominal frequency, or does not let it be switched"
         };
-        Err(KnobError::absent(name, format!("there is no {CPUFREQ}/boost for it: {why}")))
+        Err(KnobError::absent(name, format!("there is no {BOOST} for it: {why}")))
     }
 
     valued_by!(self => Takes::Flag);

@@ -1,5 +1,6 @@
 //! `cpu.*`, `sched.*`: which CPUs are in service, and how the scheduler of old kernels packs work onto them.
 use powerband_machine::Errno;
+use powerband_sysfs::topology;
 
 use super::plain::{Place, PlainFile};
 use super::takes::Takes;
@@ -48,7 +49,7 @@ pub(super) const SMT: PlainFile = PlainFile::new(
         invalid: "it takes on or off",
         phase: Phase::Cpu,
     },
-    Place::System(&["/sys/devices/system/cpu/smt/control"]),
+    Place::System(&[topology::SMT_CONTROL]),
     Takes::Words(&["on", "off"]),
     "this kernel has no /sys/devices/system/cpu/smt (Linux 4.19 and later have)",
     &[
@@ -78,7 +79,7 @@ const SAVINGS: About = About {
 
 pub(super) const MC_POWER_SAVINGS: PlainFile = PlainFile::new(
     &SAVINGS,
-    Place::System(&["/sys/devices/system/cpu/sched_mc_power_savings"]),
+    Place::System(&[topology::SCHED_MC_POWER_SAVINGS]),
     Takes::Number { least: 0, most: 2 },
     REMOVED,
     &[],
@@ -93,7 +94,7 @@ pub(super) const SMT_POWER_SAVINGS: PlainFile = PlainFile::new(
         source: "sched_smt_power_savings; Linux 2.6.18 to 3.4 kernel/sched.c",
         ..SAVINGS
     },
-    Place::System(&["/sys/devices/system/cpu/sched_smt_power_savings"]),
+    Place::System(&[topology::SCHED_SMT_POWER_SAVINGS]),
     Takes::Number { least: 0, most: 2 },
     REMOVED,
     &[],

@@ -1,5 +1,6 @@
 //! `cpufreq.governor`: the rule that picks the frequency.
 use powerband_machine::Look;
+use powerband_sysfs::cpufreq;
 
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value, policy::policies};
 
@@ -31,10 +32,8 @@ pub(crate) const MAINLINE: [&str; 6] =
 
 /// Drivers with rules of their own, as they are called while these are in force, their mode, and their word of the kernel's
 /// command line.
-const OWN_RULES: [(&str, &str, &str); 2] = [
-    ("intel_pstate", "/sys/devices/system/cpu/intel_pstate/status", "intel_pstate"),
-    ("amd-pstate-epp", "/sys/devices/system/cpu/amd_pstate/status", "amd_pstate"),
-];
+const OWN_RULES: [(&str, &str, &str); 2] =
+    [("intel_pstate", cpufreq::INTEL_STATUS, "intel_pstate"), ("amd-pstate-epp", cpufreq::AMD_STATUS, "amd_pstate")];
 
 /// How a kernel's governor is had under a driver that has its own rules in force.
 fn in_passive_mode(machine: &mut dyn Look, site: &Site, governor: &str) -> Option<String> {

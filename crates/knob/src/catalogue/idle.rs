@@ -4,7 +4,7 @@ use powerband_record::CpuList;
 
 use super::plain::{Place, PlainFile};
 use super::takes::{Takes, valued_by};
-use crate::policy::{CPU, parse_cpus};
+use crate::policy::parse_cpus;
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value, cpu};
 
 pub(super) const GOVERNOR: PlainFile = PlainFile::new(
@@ -23,7 +23,7 @@ pub(super) const GOVERNOR: PlainFile = PlainFile::new(
         invalid: "there is no idle governor of that name",
         phase: Phase::Idle,
     },
-    Place::System(&["/sys/devices/system/cpu/cpuidle/current_governor"]),
+    Place::System(&[powerband_sysfs::cpuidle::CURRENT_GOVERNOR]),
     Takes::Listed { file: "available_governors", raw: None },
     "this kernel has no idle states to choose from, or shows the rule in current_governor_ro alone (boot with \
      cpuidle_sysfs_switch on kernels before 5.10)",
@@ -85,7 +85,7 @@ impl Knob for Disable {
         let chosen = cpu::chosen(name, machine, &Selection::site(None, asked.cpus.clone()))?;
         let (mut sites, mut there, mut switchless) = (Sites::default(), Vec::new(), false);
         for number in chosen {
-            let folder = format!("{CPU}/cpu{number}/cpuidle");
+            let folder = powerband_sysfs::cpuidle::of_cpu(number);
             for state in machine.list(&folder).unwrap_or_default() {
                 let path = format!("{folder}/{}", state.name);
                 let Ok(title) = machine.read(&format!("{path}/name")) else { continue };

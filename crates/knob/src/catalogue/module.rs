@@ -1,5 +1,6 @@
 //! `module.NAME`: whether a module of the kernel is loaded, through modprobe(8) and rmmod(8).
 use powerband_machine::{Action, Change, CommandPlace, Errno, Look};
+use powerband_sysfs::module;
 
 use super::file::only_everywhere;
 use crate::knob::Turning;
@@ -66,7 +67,7 @@ fn run(program: &str, arguments: impl IntoIterator<Item = impl Into<String>>) ->
 
 /// Built-in code that takes parameters or has a version has a folder as well, but no state.
 fn is_built_in(machine: &mut dyn Look, module: &str) -> bool {
-    let folder = format!("/sys/module/{module}");
+    let folder = module::folder(module);
     machine.list(&folder).is_ok() && machine.read(&format!("{folder}/initstate")) == Err(Errno::ENOENT)
 }
 
@@ -84,7 +85,7 @@ fn brought(machine: &mut dyn Look, needed: &str) -> Vec<String> {
         let file = file.and_then(|path| path.rsplit('/').next()?.split(".ko").next());
         modules.extend(file.map(|file| file.replace('-', "_")));
     }
-    modules.retain(|module| machine.list(&format!("/sys/module/{module}")).is_err());
+    modules.retain(|module| machine.list(&module::folder(module)).is_err());
     modules.reverse();
     modules
 }

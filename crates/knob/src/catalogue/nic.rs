@@ -1,12 +1,10 @@
 //! `nic.*`: interrupt coalescing of network devices, one knob for each name of `ethtool -C`.
 use powerband_machine::{Action, Change, Coalescing, CoalescingPlace, Errno, Look, Parameter};
+use powerband_sysfs::{net, text};
 
 use crate::knob::Turning;
 use crate::value::parse_number;
 use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites, Value};
-
-/// Where the kernel lists its network devices.
-const DEVICES: &str = "/proc/net/dev";
 
 /// What every name begins with.
 const FAMILY: &str = "nic.";
@@ -119,7 +117,7 @@ pub(crate) fn overridden_by(knob: &str) -> Option<&'static Nic> {
 
 /// Whether a device's link is up.
 pub(crate) fn has_carrier(machine: &mut dyn Look, device: &str) -> bool {
-    machine.read(&format!("/sys/class/net/{device}/carrier")).is_ok_and(|text| text.trim() == "1")
+    text(machine, &net::file(device, "carrier")).is_some_and(|text| text == "1")
 }
 
 impl Nic {
@@ -131,7 +129,7 @@ impl Nic {
     /// The devices whose drivers have it.
     fn everywhere(&self, name: &str, machine: &mut dyn Look) -> Result<Sites, KnobError> {
         let (mut sites, mut others) = (Vec::new(), Vec::new());
-        for device in &devices(machine) {
+        for device in &net::devices(machine) {
             match machine.coalescing(device) {
                 Ok(has) if has.get(self.about.short).is_some() => sites.push(self.site(device)),
                 Ok(has) => others.push(format!("that of {device} has {}", listed(&has))),
@@ -150,27 +148,10 @@ impl Nic {
     }
 }
 
-/// Where a device's driver is named: the link to it is in its device's event, too, which is text.
-pub(crate) fn event(device: &str) -> String {
-    format!("/sys/class/net/{device}/device/uevent")
-}
-
-/// The driver that an event names.
-pub(crate) fn driver_in(event: &str) -> Option<String> {
-    event.lines().find_map(|line| line.strip_prefix("DRIVER=").map(str::to_owned))
-}
-
 /// Whether a driver that accepted a number has ignored it: nothing has moved, and what reads there is no rounding of it. stmmac does so
 /// with its receive timer where it has none, and with 0 (Linux 6.1 `__stmmac_set_coalesce`).
 pub(crate) fn ignores(asked: u32, before: u32, reads: u32) -> bool {
     reads == before && asked.abs_diff(reads) > asked.max(reads) / 2
-}
-
-/// Network devices by name, in the kernel's order.
-pub(crate) fn devices(machine: &mut dyn Look) -> Vec<String> {
-    // Of our own network namespace, while /sys is that of who mounted it. Two lines of headings come first.
-    let text = machine.read(DEVICES).unwrap_or_default();
-    text.lines().skip(2).filter_map(|line| Some(line.rsplit_once(':')?.0.trim().to_owned())).collect()
 }
 
 fn listed(has: &Coalescing) -> String {
@@ -239,7 +220,7 @@ impl Knob for Nic {
 
     fn stands_for(&self, reads: &str, machine: &mut dyn Look, site: &Site) -> Option<String> {
         let number: u32 = reads.trim().parse().ok().filter(|_| self.about.short == "rx-usecs")?;
-        let driver = driver_in(&machine.read(&event(&site.name)).ok()?)?;
+        let driver = net::driver_in(&machine.read(&net::event(&site.name)).ok()?)?;
         let mode = match (driver.as_str(), number) {
             ("e1000" | "e1000e" | "igb", 0) => "off, an interrupt for everything that arrives",
             ("e1000" | "e1000e" | "igb", 1) => "dynamic, up to 70000 interrupts a second",

@@ -3,7 +3,7 @@
 use powerband_machine::{Errno, Look};
 
 use super::takes::{Takes, valued_by};
-use crate::policy::{CPU, policies};
+use crate::policy::policies;
 use crate::{About, Knob, KnobError, Landed, Selection, Site, Sites, Value, cpu};
 
 /// Where the file is.
@@ -66,7 +66,7 @@ impl Knob for PlainFile {
             Place::EachCpu(file) => {
                 let mut sites = Sites::default();
                 for number in cpu::chosen(name, machine, at)? {
-                    let path = format!("{CPU}/cpu{number}/{file}");
+                    let path = powerband_sysfs::topology::file(number, file);
                     if !matches!(machine.read(&path), Err(Errno::ENOENT | Errno::ENOTDIR)) {
                         sites.sites.push(Site { name: format!("cpu{number}"), path: Some(path), policy: None });
                     }

@@ -1,5 +1,6 @@
 //! `powercap.*`: power limits of the package and its parts (Intel's and AMD's RAPL, and others of that class).
 use powerband_machine::{Errno, Look};
+use powerband_sysfs::power::POWERCAP as ROOT;
 
 use super::takes::Takes;
 use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites, Value};
@@ -11,8 +12,6 @@ pub struct PowerLimit {
     /// What follows `constraint_N_`.
     file: &'static str,
 }
-
-const ROOT: &str = "/sys/class/powercap";
 
 const ANY: About = About {
     name: "powercap.power_limit_uw",

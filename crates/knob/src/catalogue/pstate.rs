@@ -1,5 +1,6 @@
 //! `pstate.*`: what Intel's and AMD's own drivers have beyond cpufreq.
 use powerband_machine::Errno;
+use powerband_sysfs::cpufreq;
 
 use super::plain::{Place, PlainFile};
 use super::takes::Takes;
@@ -38,7 +39,7 @@ pub(crate) const STATUS: PlainFile = PlainFile::new(
         phase: Phase::Mode,
         ..ANY
     },
-    Place::System(&["/sys/devices/system/cpu/intel_pstate/status", "/sys/devices/system/cpu/amd_pstate/status"]),
+    Place::System(&[cpufreq::INTEL_STATUS, cpufreq::AMD_STATUS]),
     Takes::Words(&["active", "passive", "guided"]),
     "neither intel_pstate nor amd-pstate drives this machine; `powerband info` names its driver",
     &[(Errno::EBUSY, "hardware P-states are on: the driver cannot be switched off, only to passive")],
@@ -54,7 +55,7 @@ pub(super) const NO_TURBO: PlainFile = PlainFile::new(
         accepts: "0 or 1",
         ..ANY
     },
-    Place::System(&["/sys/devices/system/cpu/intel_pstate/no_turbo"]),
+    Place::System(&[cpufreq::NO_TURBO]),
     Takes::Flag,
     INTEL,
     &[(Errno::EPERM, "the firmware has switched turbo off; only its set-up can switch it on")],
@@ -70,7 +71,7 @@ pub(super) const MIN_PERF_PCT: PlainFile = PlainFile::new(
         accepts: "0 to 100",
         ..ANY
     },
-    Place::System(&["/sys/devices/system/cpu/intel_pstate/min_perf_pct"]),
+    Place::System(&[cpufreq::MIN_PERF_PCT]),
     Takes::Number { least: 0, most: 100 },
     "this machine is not driven by intel_pstate, or by one that keeps limits per CPU",
     &[],
@@ -86,7 +87,7 @@ pub(super) const MAX_PERF_PCT: PlainFile = PlainFile::new(
         accepts: "1 to 100",
         ..ANY
     },
-    Place::System(&["/sys/devices/system/cpu/intel_pstate/max_perf_pct"]),
+    Place::System(&[cpufreq::MAX_PERF_PCT]),
     Takes::Number { least: 1, most: 100 },
     "this machine is not driven by intel_pstate, or by one that keeps limits per CPU",
     &[],
@@ -101,7 +102,7 @@ pub(super) const HWP_DYNAMIC_BOOST: PlainFile = PlainFile::new(
         accepts: "0 or 1",
         ..ANY
     },
-    Place::System(&["/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost"]),
+    Place::System(&[cpufreq::HWP_DYNAMIC_BOOST]),
     Takes::Flag,
     "it is there only under intel_pstate in active mode with hardware P-states",
     &[],

@@ -1,5 +1,6 @@
 //! `sysctl.*`: kernel settings under /proc/sys, named as sysctl(8) names them.
 use powerband_machine::{Errno, Look};
+use powerband_sysfs::proc;
 
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value};
 
@@ -25,16 +26,7 @@ const ABOUT: About = About {
 };
 
 fn path(name: &str) -> String {
-    let key = name.strip_prefix(ABOUT.name).unwrap_or(name);
-    let swapped: String = key
-        .chars()
-        .map(|c| match c {
-            '.' => '/',
-            '/' => '.',
-            other => other,
-        })
-        .collect();
-    format!("/proc/sys/{swapped}")
+    proc::sysctl(name.strip_prefix(ABOUT.name).unwrap_or(name))
 }
 
 impl Knob for Sysctl {

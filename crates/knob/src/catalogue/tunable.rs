@@ -4,9 +4,10 @@ mod table;
 pub(super) use table::*;
 
 use powerband_machine::{Errno, Look};
+use powerband_sysfs::{cpufreq::CPUFREQ, names};
 
 use super::takes::{Takes, valued_by};
-use crate::policy::{CPUFREQ, Policy, policies};
+use crate::policy::{Policy, policies};
 use crate::{About, Knob, KnobError, Landed, Selection, Site, Sites, Value};
 
 /// One tunable: a file of a governor's folder.
@@ -45,8 +46,7 @@ impl Tunable {
             let why = format!("the driver of {} keeps no tunables for {governor}", policy.name);
             return Err(KnobError::absent(name, why));
         };
-        let there: Vec<String> =
-            machine.list(&folder).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
+        let there = names(machine, &folder);
         if !there.iter().any(|file| file == self.about.short) {
             let why = format!("this kernel's {governor} has only {}", there.join(", "));
             return Err(KnobError::absent(name, why));

@@ -2,17 +2,12 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::Look;
+use powerband_sysfs::cpufreq::{AMD_STATUS, INTEL_STATUS};
 
 use super::config::{Config, SymbolState};
 use super::place::Place;
 use super::{DoctorFinding, Section};
 use crate::look::{PolicyInfo, cpufreq};
-
-/// Where intel_pstate shows and takes its mode.
-const INTEL_STATUS: &str = "/sys/devices/system/cpu/intel_pstate/status";
-
-/// Where amd-pstate does.
-const AMD_STATUS: &str = "/sys/devices/system/cpu/amd_pstate/status";
 
 const ABOUT: &str = "driver";
 

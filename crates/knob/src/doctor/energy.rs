@@ -1,11 +1,8 @@
 //! Where this kernel counts energy, and who may read it. What is read while work runs is a meter's matter.
 use powerband_machine::Look;
+use powerband_sysfs::{parsed, power::PERF_POWER, power::POWERCAP, proc::PERF_EVENT_PARANOID};
 
 use super::{DoctorFinding, Section};
-
-const POWERCAP: &str = "/sys/class/powercap";
-const PERF: &str = "/sys/bus/event_source/devices/power";
-const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 /// Readable by the group, or by everybody.
 const OTHERS_MAY_READ: u32 = 0o044;
@@ -48,10 +45,10 @@ fn powercap(machine: &mut dyn Look) -> Option<DoctorFinding> {
 
 fn perf(machine: &mut dyn Look) -> Option<DoctorFinding> {
     let mut events: Vec<String> =
-        machine.list(&format!("{PERF}/events")).ok()?.into_iter().map(|entry| entry.name).collect();
+        machine.list(&format!("{PERF_POWER}/events")).ok()?.into_iter().map(|entry| entry.name).collect();
     events.retain(|name| name.starts_with("energy-") && !name.contains('.'));
     let told = format!("counts {}", events.join(", "));
-    let paranoid: Option<i32> = machine.read(PARANOID).ok().and_then(|text| text.trim().parse().ok());
+    let paranoid: Option<i32> = parsed(machine, PERF_EVENT_PARANOID);
     if machine.identity().privileged || paranoid.is_some_and(|level| level <= 0) {
         return Some(DoctorFinding::ok("perf", told));
     }

@@ -1,5 +1,6 @@
 //! The kernel's configuration, held against what the catalogue needs.
 use powerband_machine::{Errno, Look};
+use powerband_sysfs::{module, proc, proc::OSRELEASE};
 use serde::Serialize;
 
 use super::config::{Arch, Config, SymbolState};
@@ -115,16 +116,15 @@ pub struct SymbolRow {
 
 /// The configuration of the kernel that runs, and where it was read.
 pub(super) fn find(machine: &mut dyn Look) -> Result<(Config, String), Section> {
-    const RELEASE: &str = "/proc/sys/kernel/osrelease";
     let mut refused = Vec::new();
-    let release = match machine.read(RELEASE) {
+    let release = match machine.read(OSRELEASE) {
         Ok(text) => text.trim().to_owned(),
         Err(errno) => {
-            refused.extend((errno != Errno::ENOENT).then(|| format!("{RELEASE}: {errno}")));
+            refused.extend((errno != Errno::ENOENT).then(|| format!("{OSRELEASE}: {errno}")));
             String::new()
         }
     };
-    let mut places = vec!["/proc/config.gz".to_owned()];
+    let mut places = vec![proc::CONFIG.to_owned()];
     if !release.is_empty() {
         places.extend([format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")]);
     }
@@ -159,7 +159,7 @@ pub(crate) fn governors(machine: &mut dyn Look) -> Option<Vec<String>> {
 
 /// Whether a module is loaded, by its name as modprobe takes it.
 pub(super) fn is_loaded(machine: &mut dyn Look, module: &str) -> bool {
-    machine.list(&format!("/sys/module/{}", module.replace('-', "_"))).is_ok()
+    machine.list(&module::folder(module)).is_ok()
 }
 
 /// The symbols that kernels like this one have.

@@ -1,5 +1,6 @@
 //! Where the kernel runs: on bare hardware, in a virtual machine, in a container; what that takes away.
 use powerband_machine::Look;
+use powerband_sysfs::{proc, text};
 
 use super::{DoctorFinding, Section};
 
@@ -38,7 +39,7 @@ const CONTAINER_GROUPS: [(&str, &str); 4] =
 impl Place {
     /// Looks for signs of each.
     pub(super) fn look(machine: &mut dyn Look) -> Place {
-        let read_only = read_only(&machine.read("/proc/self/mounts").unwrap_or_default());
+        let read_only = read_only(&machine.read(proc::OWN_MOUNTS).unwrap_or_default());
         Place { virtual_by: hypervisor(machine), container: container(machine), read_only }
     }
 
@@ -70,23 +71,20 @@ fn hypervisor(machine: &mut dyn Look) -> Option<String> {
     let firmware: Vec<String> = dmi.iter().filter_map(|file| read(&format!("/sys/class/dmi/id/{file}"))).collect();
     let told = FIRMWARE.iter().find(|(word, _)| firmware.iter().any(|text| text.contains(word)));
     let tree = read("/proc/device-tree/hypervisor/compatible").filter(|name| !name.is_empty());
-    let flagged = read("/proc/cpuinfo").is_some_and(|text| {
-        let flags = text.lines().find_map(|line| line.strip_prefix("flags")?.split_once(':'));
-        flags.is_some_and(|(_, flags)| flags.split_whitespace().any(|flag| flag == "hypervisor"))
-    });
+    let flagged = read(proc::CPUINFO).is_some_and(|text| proc::has_flag(&text, "hypervisor"));
     let by = told.map(|(_, name)| (*name).to_owned()).or(named).or(tree);
     by.or_else(|| flagged.then(|| "its CPU says that a hypervisor runs it".to_owned()))
 }
 
 fn container(machine: &mut dyn Look) -> Option<String> {
-    let told = machine.read("/run/systemd/container").ok().map(|text| text.trim().to_owned());
+    let told = text(machine, "/run/systemd/container");
     if let Some(kind) = told.filter(|kind| !kind.is_empty()) {
         return Some(kind);
     }
     if let Some((_, kind)) = CONTAINER_FILES.iter().find(|(file, _)| machine.read(file).is_ok()) {
         return Some((*kind).to_owned());
     }
-    let group = machine.read("/proc/1/cgroup").unwrap_or_default();
+    let group = machine.read(&proc::of_process(1, "cgroup")).unwrap_or_default();
     CONTAINER_GROUPS.iter().find(|(word, _)| group.contains(word)).map(|(_, kind)| (*kind).to_owned())
 }
 

@@ -1,19 +1,17 @@
 //! What of the catalogue has a place on this machine, asked of the catalogue itself.
 use powerband_machine::{Errno, Look};
+use powerband_sysfs::{proc, topology};
 
 use super::{DoctorFinding, Section};
 use crate::catalogue::ALL;
 use crate::{KnobError, Selection, Site};
-
-/// A setting every kernel with sysctl has.
-const SOME_SYSCTL: &str = "/proc/sys/vm/swappiness";
 
 /// What has no name of its own yet and can be turned as a file: what it is, and a file of it.
 const FILES: [(&str, &str); 4] = [
     ("idle states", "/sys/devices/system/cpu/cpu0/cpuidle/state1/disable"),
     ("CPUs off and on", "/sys/devices/system/cpu/cpu1/online"),
     ("wake-up latency", "/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us"),
-    ("hyper-threads", "/sys/devices/system/cpu/smt/control"),
+    ("hyper-threads", topology::SMT_CONTROL),
 ];
 
 /// What can be turned.
@@ -46,7 +44,8 @@ pub(super) fn look(machine: &mut dyn Look) -> Reach {
     }
     reach.family(machine, "nic");
     reach.quota(machine);
-    reach.sysctl = reach.file(machine, SOME_SYSCTL, "sysctl.*", "what lies under /proc/sys");
+    // Every kernel with sysctl has this one.
+    reach.sysctl = reach.file(machine, proc::SWAPPINESS, "sysctl.*", "what lies under /proc/sys");
     for (what, path) in FILES {
         reach.file(machine, path, &format!("file:{path}"), what);
     }

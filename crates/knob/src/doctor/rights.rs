@@ -55,7 +55,7 @@ fn read_only(mount: &str, reach: &Reach) -> DoctorFinding {
 
 /// Whether who acts on the machine may set up network devices; `None` when the machine does not tell.
 fn administers_network(machine: &mut dyn Look) -> Option<bool> {
-    let status = machine.read("/proc/self/status").ok()?;
+    let status = machine.read(powerband_sysfs::proc::OWN_STATUS).ok()?;
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(mask.trim(), 16).ok().map(|mask| mask & NET_ADMIN != 0)
 }

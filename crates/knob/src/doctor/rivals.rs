@@ -1,5 +1,6 @@
 //! Who else turns the same knobs: programs that run, and services that start at boot.
 use powerband_machine::Look;
+use powerband_sysfs::{names, proc, text};
 
 use super::{DoctorFinding, Section};
 
@@ -91,17 +92,12 @@ pub(super) fn section(machine: &mut dyn Look) -> Section {
 
 /// Number and name of every process that can be seen.
 fn processes(machine: &mut dyn Look) -> Vec<(u32, String)> {
-    let entries = machine.list("/proc").unwrap_or_default();
-    let pids: Vec<u32> = entries.iter().filter_map(|entry| entry.name.parse().ok()).collect();
-    let name = |pid: u32| Some((pid, machine.read(&format!("/proc/{pid}/comm")).ok()?.trim().to_owned()));
-    pids.into_iter().filter_map(name).collect()
+    let pids = names(machine, "/proc").into_iter().filter_map(|name| name.parse().ok());
+    pids.filter_map(|pid| Some((pid, text(machine, &proc::of_process(pid, "comm"))?))).collect()
 }
 
 /// The services that start at boot: units that some target wants, and init scripts.
 fn enabled(machine: &mut dyn Look) -> Vec<String> {
-    let names = |machine: &mut dyn Look, folder: &str| -> Vec<String> {
-        machine.list(folder).unwrap_or_default().into_iter().map(|entry| entry.name).collect()
-    };
     let mut services = Vec::new();
     for wants in names(machine, UNITS).iter().filter(|name| name.ends_with(".wants")) {
         let units = names(machine, &format!("{UNITS}/{wants}"));

@@ -1,17 +1,17 @@
 //! Slurm, which sets frequencies and governors for the time of a job's step, next to what powerband sets.
 use powerband_machine::Look;
+use powerband_sysfs::{proc, proc::OWN_ENVIRONMENT};
 
 use super::DoctorFinding;
 
 /// Where slurm.conf is unless `SLURM_CONF` says so.
 const CONFIG: &str = "/etc/slurm/slurm.conf";
-/// The environment of who looks: a job's, where that is a job.
-const ENVIRONMENT: &str = "/proc/self/environ";
 
 /// What Slurm does to frequencies here.
 pub(super) fn findings(machine: &mut dyn Look) -> Vec<DoctorFinding> {
-    let environment = machine.read(ENVIRONMENT).unwrap_or_default();
-    let variable = |name: &str| environment.split('\0').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+    // A job's, where who looks is a job.
+    let environment = machine.read(OWN_ENVIRONMENT).unwrap_or_default();
+    let variable = |name: &str| proc::variable(&environment, name);
     let config = variable("SLURM_CONF").filter(|path| path.starts_with('/')).unwrap_or(CONFIG);
     let text = machine.read(config).unwrap_or_default();
     let mut findings = Vec::new();

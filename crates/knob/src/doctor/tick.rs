@@ -1,5 +1,6 @@
 //! The timer tick: whether idle CPUs are left asleep, and how often governors can look.
 use powerband_machine::Look;
+use powerband_sysfs::{text, topology};
 
 use super::config::Config;
 use super::{DoctorFinding, Section};
@@ -7,8 +8,8 @@ use super::{DoctorFinding, Section};
 /// What configuration and command line say of the tick; `machine` is absent for a configuration alone.
 pub(super) fn section(config: Option<&Config>, machine: Option<&mut dyn Look>, cmdline: &str) -> Section {
     let mut findings: Vec<DoctorFinding> = mode(config, cmdline).into_iter().collect();
-    let full = machine.and_then(|machine| machine.read("/sys/devices/system/cpu/nohz_full").ok());
-    if let Some(cpus) = full.map(|text| text.trim().to_owned()).filter(|cpus| !cpus.is_empty() && cpus != "(null)") {
+    let full = machine.and_then(|machine| text(machine, topology::NOHZ_FULL));
+    if let Some(cpus) = full.filter(|cpus| !cpus.is_empty() && cpus != "(null)") {
         let told = format!(
             "cpus {cpus} run a single task without ticks; their load is sampled late by ondemand and conservative"
         );

@@ -3,10 +3,10 @@ use std::collections::BTreeMap;
 
 use powerband_machine::Look;
 use powerband_record::{CpuList, IntoOrdered as _};
+use powerband_sysfs::{cpufreq, proc::CPUINFO, topology, topology::CPUS};
 use serde::Serialize;
 
 use super::seen::{ReadFailure, Seen};
-use crate::policy::{CPU, CPUFREQ};
 use crate::{KnobError, Selection, cpu};
 
 /// The CPUs of a machine. What the kernel does not say is absent; lists are as the kernel prints them.
@@ -83,16 +83,16 @@ pub fn cpus(machine: &mut dyn Look, narrow: Option<&CpuList>) -> Result<Cpus, Kn
     let all = cpu::chosen("info", machine, &Selection::site(None, narrow.cloned()))?;
     let mut seen = Seen::new(machine);
     let online = online(&mut seen);
-    let mut file = |name: &str| seen.text(&format!("{CPU}/{name}"));
+    let mut file = |name: &str| seen.text(&format!("{CPUS}/{name}"));
     let [possible, present, offline] = ["possible", "present", "offline"].map(&mut file);
     // Before it knew what it has to say, the kernel printed this for none.
     let [isolated, nohz_full] = ["isolated", "nohz_full"].map(|name| file(name).map(|text| text.replace("(null)", "")));
     let smt = file("smt/control");
     let mut found = Cpus { online, possible, present, offline, isolated, nohz_full, smt, ..Cpus::default() };
-    found.smt_active = seen.flag(&format!("{CPU}/smt/active"));
-    found.sched_mc_power_savings = seen.parsed(&format!("{CPU}/sched_mc_power_savings"));
-    found.sched_smt_power_savings = seen.parsed(&format!("{CPU}/sched_smt_power_savings"));
-    let text = seen.text("/proc/cpuinfo").unwrap_or_default();
+    found.smt_active = seen.flag(topology::SMT_ACTIVE);
+    found.sched_mc_power_savings = seen.parsed(topology::SCHED_MC_POWER_SAVINGS);
+    found.sched_smt_power_savings = seen.parsed(topology::SCHED_SMT_POWER_SAVINGS);
+    let text = seen.text(CPUINFO).unwrap_or_default();
     found.models = models(&text, &CpuList::new(all));
     found.boost = boost(&mut seen);
     found.pstate = ["intel_pstate", "amd_pstate"].into_iter().filter_map(|driver| pstate(&mut seen, driver)).collect();
@@ -102,24 +102,23 @@ pub fn cpus(machine: &mut dyn Look, narrow: Option<&CpuList>) -> Result<Cpus, Kn
 
 /// As the kernel lists them; early 2.6 lists none, and each CPU's folder tells.
 fn online(seen: &mut Seen<'_>) -> String {
-    if let Some(list) = seen.text(&format!("{CPU}/online")) {
+    if let Some(list) = seen.text(topology::ONLINE) {
         return list;
     }
-    let mut all = cpu::present(seen.machine);
-    all.retain(|cpu| seen.text(&format!("{CPU}/cpu{cpu}/online")).as_deref() != Some("0"));
-    CpuList::new(all).to_string()
+    let all = topology::present(seen.machine);
+    let is_online = |cpu: &u32| seen.text(&topology::file(*cpu, "online")).as_deref() != Some("0");
+    CpuList::new(all.as_slice().iter().copied().filter(is_online).collect()).to_string()
 }
 
 fn boost(seen: &mut Seen<'_>) -> Option<BoostSwitch> {
-    let switches = [(format!("{CPUFREQ}/boost"), true), (format!("{CPU}/intel_pstate/no_turbo"), false)];
-    switches.into_iter().find_map(|(path, means_on)| {
-        let set = seen.flag(&path)?;
-        Some(BoostSwitch { on: set == means_on, path })
+    [(cpufreq::BOOST, true), (cpufreq::NO_TURBO, false)].into_iter().find_map(|(path, means_on)| {
+        let set = seen.flag(path)?;
+        Some(BoostSwitch { on: set == means_on, path: path.to_owned() })
     })
 }
 
 fn pstate(seen: &mut Seen<'_>, driver: &str) -> Option<Pstate> {
-    let mut values: BTreeMap<String, String> = seen.files(&format!("{CPU}/{driver}")).into_iter().into_map();
+    let mut values: BTreeMap<String, String> = seen.files(&format!("{CPUS}/{driver}")).into_iter().into_map();
     let mode = values.remove("status");
     (mode.is_some() || !values.is_empty()).then(|| Pstate { driver: driver.to_owned(), mode, values })
 }

@@ -3,10 +3,10 @@ use std::collections::BTreeSet;
 
 use powerband_machine::{LATENCY_DEVICE, Look};
 use powerband_record::{CpuList, IntoOrdered as _};
+use powerband_sysfs::{cpuidle, cpuidle::CPUIDLE, numbered, topology::cpu as folder};
 use serde::Serialize;
 
 use super::seen::{ReadFailure, Seen};
-use crate::policy::{CPU, numbered};
 use crate::{KnobError, Selection, cpu};
 
 /// Idle states of a machine. What the kernel does not say is absent.
@@ -81,14 +81,12 @@ pub struct ResumeLimit {
 pub fn idle(machine: &mut dyn Look, narrow: Option<&CpuList>) -> Result<Idle, KnobError> {
     let chosen = cpu::chosen("info", machine, &Selection::site(None, narrow.cloned()))?;
     let mut seen = Seen::new(machine);
-    let mut file = |name: &str| seen.text(&format!("{CPU}/cpuidle/{name}"));
-    let driver = file("current_driver");
-    let governor = file("current_governor").or_else(|| file("current_governor_ro"));
-    let available_governors = seen.words(&format!("{CPU}/cpuidle/available_governors"));
+    let driver = seen.text(cpuidle::CURRENT_DRIVER);
+    let governor = seen.text(cpuidle::CURRENT_GOVERNOR).or_else(|| seen.text(cpuidle::CURRENT_GOVERNOR_RO));
+    let available_governors = seen.words(&format!("{CPUIDLE}/available_governors"));
     let cpu_dma_latency_us = seen.parsed(LATENCY_DEVICE);
     let (mut cpus, mut limits) = (Vec::new(), Vec::<(String, Vec<u32>)>::new());
-    let folder = |cpu: u32| format!("{CPU}/cpu{cpu}");
-    let states_of = |cpu: &u32| numbered(seen.names(&format!("{}/cpuidle", folder(*cpu))).into_iter(), "state");
+    let states_of = |cpu: &u32| numbered(seen.names(&cpuidle::of_cpu(*cpu)), "state");
     let named: Vec<Vec<(u32, String)>> = chosen.iter().map(states_of).collect();
     let kinds: BTreeSet<&(u32, String)> = named.iter().flatten().into_set();
     let files = kinds.iter().flat_map(|(_, state)| FILES.map(|file| format!("cpuidle/{state}/{file}")));

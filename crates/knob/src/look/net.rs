@@ -2,11 +2,10 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Errno, ErrorRecorder, Look, PARAMETERS};
+use powerband_sysfs::net;
 use serde::Serialize;
 
 use super::seen::{ReadFailure, Seen};
-use crate::catalogue::network_devices;
-use crate::catalogue::nic::{driver_in, event};
 
 /// Network devices of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -44,7 +43,7 @@ pub struct NetDevice {
 /// Looks at the devices of the network namespace.
 pub fn devices(machine: &mut dyn Look) -> Devices {
     let mut error_recorder = ErrorRecorder::new(machine);
-    let names = network_devices(&mut error_recorder);
+    let names = net::devices(&mut error_recorder);
     let mut unread = error_recorder.into_failures();
     let mut seen = Seen::new(machine);
     let devices = names.into_iter().map(|name| device(&mut seen, name)).collect();
@@ -53,8 +52,8 @@ pub fn devices(machine: &mut dyn Look) -> Devices {
 }
 
 fn device(seen: &mut Seen<'_>, name: String) -> NetDevice {
-    let file = |file: &str| format!("/sys/class/net/{name}/{file}");
-    let driver = seen.text(&event(&name)).and_then(|text| driver_in(&text));
+    let file = |file: &str| net::file(&name, file);
+    let driver = seen.text(&net::event(&name)).and_then(|text| net::driver_in(&text));
     let state = seen.text(&file("operstate"));
     let mtu_bytes = seen.parsed(&file("mtu"));
     // A device that is down, or has no link, answers EINVAL.

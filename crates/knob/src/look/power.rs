@@ -1,15 +1,11 @@
 //! Limits of power and heat as `info` shows them: zones, cooling, the firmware's profile, throttling.
 use powerband_machine::Look;
 use powerband_record::CpuList;
+use powerband_sysfs::{numbered, power::PLATFORM_PROFILE as PROFILE, power::POWERCAP, power::THERMAL, topology};
 use serde::Serialize;
 
 use super::seen::{ReadFailure, Seen};
-use crate::policy::{CPU, numbered};
 use crate::{KnobError, Selection, cpu};
-
-const POWERCAP: &str = "/sys/class/powercap";
-const THERMAL: &str = "/sys/class/thermal";
-const PROFILE: &str = "/sys/firmware/acpi/platform_profile";
 
 /// What limits power and heat of a machine. What the kernel does not say is absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -92,7 +88,7 @@ pub fn power(machine: &mut dyn Look, narrow: Option<&CpuList>) -> Result<Power, 
     let zones = seen.names(POWERCAP).into_iter().filter(|zone| zone.contains(':'));
     let zones = zones.map(|zone| self::zone(&mut seen, zone)).collect();
     let devices = seen.names(THERMAL);
-    let devices = numbered(devices.into_iter(), "cooling_device").into_iter();
+    let devices = numbered(devices, "cooling_device").into_iter();
     let cooling = devices.filter_map(|(_, device)| cooling(&mut seen, device)).collect();
     let profile = seen.text(PROFILE);
     let available_profiles = seen.words(&format!("{PROFILE}_choices"));
@@ -143,7 +139,7 @@ const COUNTS: [&str; 4] =
     ["core_throttle_count", "core_throttle_total_time_ms", "package_throttle_count", "package_throttle_total_time_ms"];
 
 fn throttle_folder(cpu: u32) -> String {
-    format!("{CPU}/cpu{cpu}/thermal_throttle")
+    topology::file(cpu, "thermal_throttle")
 }
 
 fn throttled(seen: &mut Seen<'_>, cpu: u32) -> Option<Throttled> {

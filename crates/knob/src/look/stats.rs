@@ -1,5 +1,6 @@
 //! `cpufreq/stats`: how long a policy stood at each step, and its changes from step to step.
 use powerband_machine::Look;
+use powerband_sysfs::cpufreq::time_in_state;
 use serde::Serialize;
 
 use super::seen::Seen;
@@ -112,11 +113,7 @@ pub(crate) fn times_in_state(machine: &mut dyn Look, policy: &Policy) -> Vec<(u3
 
 /// Lines of a step in kHz and its time in ticks; those that are not are left out.
 fn times(text: &str) -> Vec<(u32, u64)> {
-    let time = |line: &str| {
-        let (khz, ticks) = line.trim().split_once(' ')?;
-        Some((khz.parse().ok()?, ticks.trim().parse::<u64>().ok()?.saturating_mul(TICK_MS)))
-    };
-    text.lines().filter_map(time).collect()
+    time_in_state(text).map(|(khz, ticks)| (khz, ticks.saturating_mul(TICK_MS))).collect()
 }
 
 /// The table's rows under its second line, which names the steps; nothing when it is no such table.

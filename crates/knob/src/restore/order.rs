@@ -2,9 +2,8 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::{Action, EntryId, OpenEntry};
-
-use crate::policy::CPU;
 use powerband_record::InOrder;
+use powerband_sysfs::topology::CPUS;
 
 /// The entries in the order of undoing. Those of the switch of a CPU that was in service come before all others, newest
 /// first: taking it out and in again on the way would lose what was restored on it.
@@ -26,7 +25,7 @@ pub(super) fn order(entries: &[EntryId], open: &BTreeMap<EntryId, OpenEntry>) ->
 /// The file that takes a CPU in and out of service and what undoing writes there, if that is what an entry is about.
 fn switch(entry: &OpenEntry) -> Option<(&str, &str)> {
     let Some(Action::WriteFile { path, text }) = &entry.turn.undo else { return None };
-    let number = path.strip_prefix(CPU)?.strip_prefix("/cpu")?.strip_suffix("/online")?;
+    let number = path.strip_prefix(CPUS)?.strip_prefix("/cpu")?.strip_suffix("/online")?;
     number.bytes().all(|digit| digit.is_ascii_digit()).then_some((path, text))
 }
 
@@ -38,7 +37,7 @@ mod tests {
 
     fn order_of(undos: &[(&str, &str)]) -> Vec<u64> {
         let entry = |(id, (path, text)): (u64, &(&str, &str))| {
-            let undo = Action::WriteFile { path: format!("{CPU}/{path}"), text: (*text).into() };
+            let undo = Action::WriteFile { path: format!("{CPUS}/{path}"), text: (*text).into() };
             let (hold, words) = (Hold::Set, String::new);
             let turn = Turn {
                 action: undo.clone(),

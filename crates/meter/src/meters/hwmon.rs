@@ -1,13 +1,12 @@
 //! `hwmon`: power and energy of sensor chips, power supplies and firmware meters under /sys/class/hwmon.
 use powerband_machine::Look;
+use powerband_sysfs::{names, parsed, power::HWMON as FOLDER, power::POWER_SUPPLY, text};
 
 use crate::{Absent, Kind, Meter, MeterAbout, MeterInstance, PowerScope, Window};
 
 /// Sensors of the kernel's hardware monitoring class.
 #[derive(Clone, Copy, Debug)]
 pub struct Hwmon;
-
-const FOLDER: &str = "/sys/class/hwmon";
 
 const ABOUT: MeterAbout = MeterAbout {
     name: "hwmon",
@@ -66,10 +65,9 @@ impl Chip {
         let device = format!("{folder}/device");
         let mut chip = Chip { name: String::new(), folder: folder.to_owned(), files: Vec::new() };
         for place in [folder, &device] {
-            let files: Vec<String> =
-                machine.list(place).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
+            let files = names(machine, place);
             if chip.name.is_empty() {
-                chip.name = machine.read(&format!("{place}/name")).unwrap_or_default().trim().to_owned();
+                chip.name = text(machine, &format!("{place}/name")).unwrap_or_default();
             }
             if files.iter().any(|file| channel(file).is_some()) {
                 (chip.folder, chip.files) = (place.to_owned(), files);
@@ -90,8 +88,7 @@ impl Chip {
             if form == Form::Instant && self.files.contains(&format!("{channel}_average")) {
                 continue;
             }
-            let label = machine.read(&format!("{}/{channel}_label", self.folder)).ok();
-            let label = label.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+            let label = text(machine, &format!("{}/{channel}_label", self.folder)).filter(|text| !text.is_empty());
             let mut notes = Vec::new();
             if label.is_none() {
                 notes.push(format!("the chip does not say what {channel} of {} measures", self.name));
@@ -111,7 +108,7 @@ impl Chip {
     /// What a battery does other than discharge, if it is one and says so: then its power is not what the machine draws.
     fn feeds_nobody(&self, machine: &mut dyn Look) -> Option<String> {
         let PowerScope::Battery(_) = self.scope() else { return None };
-        let status = machine.read(&format!("/sys/class/power_supply/{}/status", self.name)).ok()?.trim().to_lowercase();
+        let status = text(machine, &format!("{POWER_SUPPLY}/{}/status", self.name))?.to_lowercase();
         (status != "discharging").then_some(status)
     }
 
@@ -126,7 +123,7 @@ impl Chip {
 
     fn gauge(&self, machine: &mut dyn Look, channel: &str, form: Form, notes: &mut Vec<String>) -> Kind {
         let mut ms = |file: String| -> Option<u64> {
-            let ms: u64 = machine.read(&format!("{}/{file}", self.folder)).ok()?.trim().parse().ok()?;
+            let ms: u64 = parsed(machine, &format!("{}/{file}", self.folder))?;
             (ms > 0).then_some(ms)
         };
         let averaged = (form == Form::Average).then(|| ms(format!("{channel}_average_interval"))).flatten();

@@ -1,13 +1,12 @@
 //! `iio`: power channels of converters on a board (INA2xx and their like), under /sys/bus/iio/devices.
 use powerband_machine::Look;
+use powerband_sysfs::{names, power::IIO as FOLDER};
 
 use crate::{Absent, FileScale, Kind, Meter, MeterAbout, MeterInstance, Window};
 
 /// Power channels of industrial I/O devices.
 #[derive(Clone, Copy, Debug)]
 pub struct Iio;
-
-const FOLDER: &str = "/sys/bus/iio/devices";
 
 const ABOUT: MeterAbout = MeterAbout {
     name: "iio",
@@ -46,9 +45,9 @@ impl Meter for Iio {
 
 fn channels(machine: &mut dyn Look, device: &str) -> Vec<MeterInstance> {
     let folder = format!("{FOLDER}/{device}");
-    let files: Vec<String> = machine.list(&folder).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
+    let files = names(machine, &folder);
     let mut text = |file: &str| {
-        let text = machine.read(&format!("{folder}/{file}")).ok()?.trim().to_owned();
+        let text = powerband_sysfs::text(machine, &format!("{folder}/{file}"))?;
         (!text.is_empty()).then_some(text)
     };
     let name = text("name").unwrap_or_else(|| device.to_owned());

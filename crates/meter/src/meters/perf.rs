@@ -1,6 +1,7 @@
 //! `perf`: energy counters of the kernel's perf, in its device `power` (RAPL of Intel and AMD).
 use powerband_machine::{Errno, Look, PerfPlace};
 use powerband_record::{CpuList, InOrder};
+use powerband_sysfs::{parsed, power::PERF_POWER as FOLDER, proc, topology};
 
 use super::powercap::{PSYS_NOTE, UPDATES_NS, rank};
 use crate::{Absent, FileScale, Kind, Meter, MeterAbout, MeterInstance, PowerScope};
@@ -10,8 +11,6 @@ use crate::{Absent, FileScale, Kind, Meter, MeterAbout, MeterInstance, PowerScop
 pub struct Perf;
 
 const DEVICE: &str = "power";
-const FOLDER: &str = "/sys/bus/event_source/devices/power";
-const CPU: &str = "/sys/devices/system/cpu";
 
 const ABOUT: MeterAbout = MeterAbout {
     name: "perf",
@@ -69,12 +68,10 @@ const ONE_COUNTER_A_PACKAGE: [&str; 2] = ["AuthenticAMD", "HygonGenuine"];
 
 /// The CPUs that are read, by package as powercap names it: `0`, or `0-die-1` where a package has several that are read.
 fn packages(machine: &mut dyn Look) -> Vec<(u32, String)> {
-    let mask = machine.read(&format!("{FOLDER}/cpumask")).ok().and_then(|text| text.trim().parse::<CpuList>().ok());
-    let cpuinfo = machine.read("/proc/cpuinfo").unwrap_or_default();
+    let mask: Option<CpuList> = parsed(machine, &format!("{FOLDER}/cpumask"));
+    let cpuinfo = machine.read(proc::CPUINFO).unwrap_or_default();
     let one_each = ONE_COUNTER_A_PACKAGE.iter().any(|maker| cpuinfo.contains(maker));
-    let mut topology = |cpu: u32, file: &str| -> Option<u32> {
-        machine.read(&format!("{CPU}/cpu{cpu}/topology/{file}")).ok()?.trim().parse().ok()
-    };
+    let mut topology = |cpu, name: &str| parsed::<u32>(machine, &topology::file(cpu, &format!("topology/{name}")));
     let mut found: Vec<(u32, u32)> = Vec::new();
     for &cpu in mask.iter().flat_map(|mask| mask.as_slice()) {
         let Some(package) = topology(cpu, "physical_package_id") else { continue };

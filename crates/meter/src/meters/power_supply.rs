@@ -1,13 +1,12 @@
 //! `power_supply`: what batteries and supplies give, under /sys/class/power_supply.
 use powerband_machine::Look;
+use powerband_sysfs::power::POWER_SUPPLY as FOLDER;
 
 use crate::{Absent, FileScale, Kind, Meter, MeterAbout, MeterInstance, PowerScope, Window};
 
 /// Batteries and supplies that show their power.
 #[derive(Clone, Copy, Debug)]
 pub struct PowerSupply;
-
-const FOLDER: &str = "/sys/class/power_supply";
 
 const ABOUT: MeterAbout = MeterAbout {
     name: "power_supply",
@@ -50,8 +49,7 @@ impl Meter for PowerSupply {
 
 /// One supply, or why its numbers are not what the machine draws.
 fn meter(machine: &mut dyn Look, name: &str) -> Result<MeterInstance, String> {
-    let mut text =
-        |file: &str| machine.read(&format!("{FOLDER}/{name}/{file}")).ok().map(|text| text.trim().to_owned());
+    let mut text = |file: &str| powerband_sysfs::text(machine, &format!("{FOLDER}/{name}/{file}"));
     if text("scope").as_deref() == Some("Device") {
         return Err("belongs to a device outside the machine".into());
     }

@@ -1,14 +1,13 @@
 //! `powercap`: energy counters of the kernel's power zones under /sys/class/powercap (RAPL of Intel and AMD).
 use powerband_machine::{Errno, Look};
+use powerband_record::InOrder;
+use powerband_sysfs::power::POWERCAP as FOLDER;
 
 use crate::{Absent, Kind, Meter, MeterAbout, MeterInstance, PowerScope, Wrap};
-use powerband_record::InOrder;
 
 /// Energy counters of power zones.
 #[derive(Clone, Copy, Debug)]
 pub struct Powercap;
-
-const FOLDER: &str = "/sys/class/powercap";
 
 const ABOUT: MeterAbout = MeterAbout {
     name: "powercap",
@@ -120,6 +119,5 @@ fn at_most_w(machine: &mut dyn Look, zone: &str) -> u32 {
 }
 
 fn text(machine: &mut dyn Look, path: &str) -> Option<String> {
-    let text = machine.read(path).ok()?.trim().to_owned();
-    (!text.is_empty()).then_some(text)
+    powerband_sysfs::text(machine, path).filter(|text| !text.is_empty())
 }

@@ -1,8 +1,9 @@
 //! How fast CPUs are clocked, and within which limits, by cpufreq.
 use powerband_machine::{Handle, Look};
 use powerband_record::CpuList;
+use powerband_sysfs::{cpufreq, cpufreq::CPUFREQ, names, numbered, proc, topology::present};
 
-use super::{CPU, Text, number, numbers, present};
+use super::{Text, number};
 
 /// The policies of cpufreq, open.
 #[derive(Debug, Default)]
@@ -67,16 +68,14 @@ impl Clocks {
                     .to_owned(),
             );
         }
-        let cpufreq = format!("{CPU}/cpufreq");
-        let names = machine.list(&cpufreq).unwrap_or_default().into_iter().map(|entry| entry.name);
-        for (number, name) in numbers(names, "policy") {
-            all.add(machine, number, &format!("{cpufreq}/{name}"), cpus, files);
+        for (number, name) in numbered(names(machine, CPUFREQ), "policy") {
+            all.add(machine, number, &format!("{CPUFREQ}/{name}"), cpus, files);
         }
         if all.policies.is_empty() {
             // Kernels before policy folders: each CPU has its own, shared ones name the same CPUs.
             for &cpu in present(machine).as_slice() {
                 if !all.policies.iter().any(|policy| policy.cpus.contains(cpu)) {
-                    all.add(machine, cpu, &format!("{CPU}/cpu{cpu}/cpufreq"), cpus, files);
+                    all.add(machine, cpu, &cpufreq::of_cpu(cpu), cpus, files);
                 }
             }
         }
@@ -85,7 +84,7 @@ impl Clocks {
 
     fn add(&mut self, machine: &mut dyn Look, number: u32, folder: &str, wanted: &CpuList, files: &[&str]) {
         let file = |name: &str| format!("{folder}/{name}");
-        let affected = machine.read(&file("affected_cpus")).ok().and_then(|text| CpuList::parse_spaced(&text).ok());
+        let affected = cpufreq::cpus(machine, &file("affected_cpus"));
         let Some(cpus) = affected.filter(|cpus| cpus.as_slice().iter().any(|&cpu| wanted.contains(cpu))) else {
             return;
         };
@@ -133,15 +132,13 @@ fn number_of(text: Option<&Text>) -> Option<u32> {
 
 /// Whether the kernel measures the clock by interrupting the CPU: on x86 with its counters of cycles, for some years.
 fn interrupts_cpus(machine: &mut dyn Look) -> bool {
-    let told = machine.read("/proc/sys/kernel/osrelease").or_else(|_| machine.read("/proc/version"));
+    let told = machine.read(proc::OSRELEASE).or_else(|_| machine.read(proc::VERSION));
     let Some(release) = told.ok().and_then(|told| release(&told)) else { return false };
     let [from, before] = INTERRUPTING;
     if release < from || release >= before {
         return false;
     }
-    let cpuinfo = machine.read("/proc/cpuinfo").unwrap_or_default();
-    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
-    flags.is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "aperfmperf"))
+    machine.read(proc::CPUINFO).is_ok_and(|cpuinfo| proc::has_flag(&cpuinfo, "aperfmperf"))
 }
 
 /// `6.1.0-13-amd64` and `Linux version 6.1.0 …` are 6.1.

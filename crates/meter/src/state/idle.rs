@@ -1,8 +1,9 @@
 //! How CPUs slept, by cpuidle: time in each idle state and how often it was entered.
 use powerband_machine::{Handle, Look};
 use powerband_record::CpuList;
+use powerband_sysfs::{cpuidle, text};
 
-use super::{CPU, Text, number, numbers, rate, share};
+use super::{Text, number, rate, share};
 
 /// The counts of cpuidle, open.
 #[derive(Debug, Default)]
@@ -35,16 +36,14 @@ impl IdleTimes {
     pub fn open(machine: &mut dyn Look, cpus: &CpuList) -> Self {
         let mut all = IdleTimes::default();
         for &cpu in cpus.as_slice() {
-            let folder = format!("{CPU}/cpu{cpu}/cpuidle");
-            let names = machine.list(&folder).unwrap_or_default().into_iter().map(|entry| entry.name);
             let mut states = Vec::new();
-            for (_, state) in numbers(names, "state") {
-                let file = |name: &str| format!("{folder}/{state}/{name}");
+            for state in cpuidle::states(machine, cpu) {
+                let file = |name: &str| format!("{state}/{name}");
                 let (time, entered) = (machine.open(&file("time")), machine.open(&file("usage")));
                 if let (Ok(time), Ok(entered)) = (time, entered) {
                     all.handles.extend([time, entered]);
-                    let name = machine.read(&file("name")).unwrap_or_default().trim().to_owned();
-                    states.push(if name.is_empty() { state } else { name });
+                    let name = text(machine, &file("name")).filter(|name| !name.is_empty());
+                    states.push(name.unwrap_or_else(|| state.rsplit('/').next().unwrap_or_default().to_owned()));
                 }
             }
             if !states.is_empty() {

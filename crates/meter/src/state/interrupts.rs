@@ -16,7 +16,7 @@ impl Interrupts {
     /// # Errors
     /// The kernel's error number.
     pub fn open(machine: &mut dyn Look) -> Result<Self, Errno> {
-        machine.open("/proc/interrupts").map(Interrupts)
+        machine.open(powerband_sysfs::proc::INTERRUPTS).map(Interrupts)
     }
 
     /// What is read of it.

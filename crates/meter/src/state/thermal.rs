@@ -1,9 +1,8 @@
 //! How hot a machine is, by its thermal zones.
 use powerband_machine::Look;
+use powerband_sysfs::{names, numbered, power::THERMAL as FOLDER};
 
-use super::{Text, numbers};
-
-const FOLDER: &str = "/sys/class/thermal";
+use super::Text;
 
 /// The thermal zones that tell a temperature.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,8 +13,8 @@ pub struct ThermalZones {
 impl ThermalZones {
     /// Those of a machine.
     pub fn find(machine: &mut dyn Look) -> Self {
-        let names = machine.list(FOLDER).unwrap_or_default().into_iter().map(|entry| entry.name);
-        let files = numbers(names, "thermal_zone").into_iter().map(|(_, zone)| format!("{FOLDER}/{zone}/temp"));
+        let zones = numbered(names(machine, FOLDER), "thermal_zone").into_iter();
+        let files = zones.map(|(_, zone)| format!("{FOLDER}/{zone}/temp"));
         ThermalZones { files: files.filter(|file| celsius(&machine.read(file)).is_some()).collect() }
     }
 

@@ -1,12 +1,11 @@
 //! auto-cpufreq, a daemon that sets its values again and again, by the power supply and the load.
+use powerband_sysfs::cpufreq::HWP_DYNAMIC_BOOST;
+
 use crate::finding::{BootFinding, BootStanding};
 use crate::keys::keys;
 use crate::scene::{Scene, of_service};
 
 const CONFIGS: [&str; 2] = ["/etc/auto-cpufreq.conf", "/usr/local/etc/auto-cpufreq.conf"];
-
-/// Where this is on it leaves the preference alone.
-const DYNAMIC_BOOST: &str = "/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost";
 
 /// What it takes without a configuration, the first that is offered: on the mains from the front, on battery from the
 /// back.
@@ -25,8 +24,9 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         return;
     }
     let mut finding = of_service("auto-cpufreq", &service);
-    if name == "energy_performance_preference" && scene.peek(DYNAMIC_BOOST).is_some_and(|text| text.trim() == "1") {
-        finding = finding.standing(BootStanding::Off { why: format!("{DYNAMIC_BOOST} is on") });
+    // Where the hardware boosts after waiting it leaves the preference alone.
+    if name == "energy_performance_preference" && scene.peek(HWP_DYNAMIC_BOOST).is_some_and(|text| text.trim() == "1") {
+        finding = finding.standing(BootStanding::Off { why: format!("{HWP_DYNAMIC_BOOST} is on") });
     }
     let mains = scene.on_mains();
     let section = if mains == Some(false) { "battery" } else { "charger" };

@@ -1,11 +1,10 @@
 //! What the cpufreq driver makes of the default, and the limit the firmware sets.
+use powerband_sysfs::power::PM_PROFILE;
+
 use crate::finding::{BootFinding, BootStanding};
 use crate::scene::Scene;
 
-/// What the firmware says the machine is for (ACPI, preferred profile of power management).
-const PROFILE: &str = "/sys/firmware/acpi/pm_profile";
-
-/// The profiles of servers, and the one that says nothing.
+/// What the firmware says a server is for (ACPI, preferred profile of power management), and when it says nothing.
 const SERVERS: [&str; 4] = ["0", "4", "5", "7"];
 
 pub(super) fn look(scene: &mut Scene<'_>) {
@@ -21,7 +20,7 @@ fn own_default(scene: &mut Scene<'_>) {
     let Some(driver) = scene.target.driver.clone() else { return };
     let value = match driver.as_str() {
         "intel_pstate" => "powersave",
-        "amd-pstate-epp" => match scene.text(PROFILE) {
+        "amd-pstate-epp" => match scene.text(PM_PROFILE) {
             Some(profile) if SERVERS.contains(&profile.trim()) => "performance",
             _ => "powersave",
         },

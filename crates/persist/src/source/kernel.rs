@@ -1,12 +1,11 @@
-//! The kernel's own default, from its configuration or from the parameter that holds it.
+//! The kernel's own default, from its configuration or from the parameter that holds it (5.9 and later).
+use powerband_sysfs::{module::DEFAULT_GOVERNOR, proc, proc::CONFIG};
+
 use crate::finding::{BootFinding, BootStanding};
 use crate::scene::Scene;
 
 /// What the name of the option that chooses begins with.
 const OPTION: &str = "CONFIG_CPU_FREQ_DEFAULT_GOV_";
-
-/// The governor the kernel starts with, on kernels that tell (5.9 and later).
-const PARAMETER: &str = "/sys/module/cpufreq/parameters/default_governor";
 
 pub(super) fn look(scene: &mut Scene<'_>) {
     if !scene.target.is_governor() {
@@ -26,7 +25,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
 
 /// The configuration of the kernel that runs, as text.
 pub(super) fn configuration(scene: &mut Scene<'_>) -> Option<(String, String)> {
-    let release = scene.text("/proc/sys/kernel/osrelease")?;
+    let release = scene.text(proc::OSRELEASE)?;
     let release = release.trim();
     let places = [
         format!("/boot/config-{release}"),
@@ -38,18 +37,17 @@ pub(super) fn configuration(scene: &mut Scene<'_>) -> Option<(String, String)> {
 
 /// Without a configuration: the parameter, unless the command line has set it; and what cannot be read.
 fn without(scene: &mut Scene<'_>) {
-    let told = scene.text("/proc/cmdline").is_some_and(|line| line.contains("cpufreq.default_governor="));
-    let parameter = scene.text(PARAMETER).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty() && !told);
+    let told = scene.text(proc::CMDLINE).is_some_and(|line| line.contains("cpufreq.default_governor="));
+    let parameter =
+        scene.text(DEFAULT_GOVERNOR).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty() && !told);
     if let Some(governor) = parameter {
         let sites = scene.target.everywhere();
-        let finding = BootFinding::new("the kernel", PARAMETER).line(1, &governor).how("its default");
+        let finding = BootFinding::new("the kernel", DEFAULT_GOVERNOR).line(1, &governor).how("its default");
         return scene.push(finding.verb("starts with").sets(vec![governor], sites));
     }
-    let compressed = "/proc/config.gz";
     let there = scene.machine().list("/proc").is_ok_and(|all| all.iter().any(|entry| entry.name == "config.gz"));
     if there {
-        let why =
-            format!("it is compressed, and powerband reads text; `zgrep {OPTION} {compressed}` shows the default");
-        scene.push(BootFinding::new("the kernel", compressed).standing(BootStanding::Unreadable { why }));
+        let why = format!("it is compressed, and powerband reads text; `zgrep {OPTION} {CONFIG}` shows the default");
+        scene.push(BootFinding::new("the kernel", CONFIG).standing(BootStanding::Unreadable { why }));
     }
 }

@@ -1,5 +1,6 @@
 //! .link files of systemd: what udev sets on a network card when it appears. One file a card, the first that fits.
 use powerband_machine::Look;
+use powerband_sysfs::{net, text};
 
 use crate::finding::{BootFinding, BootStanding};
 use crate::glob;
@@ -133,8 +134,8 @@ fn applies(machine: &mut dyn Look, path: &str, keys: &[(String, Key)], device: &
 
 /// What udev's database has of a device, by the name of a property.
 fn property(machine: &mut dyn Look, device: &str, name: &str) -> Option<String> {
-    let index = machine.read(&format!("/sys/class/net/{device}/ifindex")).ok()?;
-    let known = machine.read(&format!("/run/udev/data/n{}", index.trim())).ok()?;
+    let index = text(machine, &net::file(device, "ifindex"))?;
+    let known = machine.read(&format!("/run/udev/data/n{index}")).ok()?;
     let prefix = format!("E:{name}=");
     known.lines().find_map(|line| line.strip_prefix(prefix.as_str()).map(str::to_owned))
 }
@@ -144,7 +145,6 @@ fn fits(machine: &mut dyn Look, keys: &[(String, Key)], device: &str) -> Option<
     let mut sure = true;
     for (_, key) in keys.iter().filter(|(_, key)| key.section == "Match") {
         let (wanted, negated) = key.value.strip_prefix('!').map_or((key.value.as_str(), false), |rest| (rest, true));
-        let folder = format!("/sys/class/net/{device}");
         let found = match key.name.as_str() {
             // The name it had before udev gave it another is forgotten.
             "OriginalName" if wanted == "*" => Some(true),
@@ -152,11 +152,11 @@ fn fits(machine: &mut dyn Look, keys: &[(String, Key)], device: &str) -> Option<
                 wanted.split_whitespace().any(|name| glob::matches(name, device)).then_some(true)
             }
             "MACAddress" | "PermanentMACAddress" => {
-                let address = machine.read(&format!("{folder}/address")).unwrap_or_default().trim().to_lowercase();
+                let address = net::address(machine, device).unwrap_or_default().to_lowercase();
                 Some(wanted.split_whitespace().any(|one| one.to_lowercase().replace('-', ":") == address))
             }
-            "Driver" => machine.read(&format!("{folder}/device/uevent")).ok().map(|text| {
-                let driver = text.lines().find_map(|line| line.strip_prefix("DRIVER=")).unwrap_or_default().to_owned();
+            "Driver" => machine.read(&net::event(device)).ok().map(|text| {
+                let driver = net::driver_in(&text).unwrap_or_default();
                 wanted.split_whitespace().any(|name| glob::matches(name, &driver))
             }),
             _ => None,

@@ -1,5 +1,4 @@
 //! modprobe.d: parameters of modules, and commands that run when one is loaded.
-use super::command_line::parameter;
 use crate::finding::BootFinding;
 use crate::keys::joined;
 use crate::scene::Scene;
@@ -13,7 +12,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
             match (words.next(), words.next()) {
                 (Some("options"), Some(module)) => {
                     for (name, value) in words.filter_map(|word| word.split_once('=')) {
-                        let sites = scene.target.at_path(&parameter(module, name));
+                        let sites = scene.target.at_path(&powerband_sysfs::module::parameter(module, name));
                         if !sites.is_empty() {
                             let how = format!("when {module} is loaded");
                             scene.push(finding.clone().how(how).sets(vec![value.to_owned()], sites));

@@ -1,13 +1,13 @@
 //! Slurm, which sets frequencies and governors for the time of a job's step: by `CpuFreqDef` of slurm.conf, or as
 //! `srun --cpu-freq` asks (`SLURM_CPU_FREQ_REQ` of a job's environment).
+use powerband_sysfs::{proc, proc::OWN_ENVIRONMENT};
+
 use crate::finding::{BootFinding, BootStanding};
 use crate::keys::{Key, last};
 use crate::scene::Scene;
 
 /// Where slurm.conf is unless `SLURM_CONF` says so.
 const CONFIG: &str = "/etc/slurm/slurm.conf";
-/// The environment of who looks: a job's, where that is a job.
-const ENVIRONMENT: &str = "/proc/self/environ";
 /// Governors that Slurm lets a job choose unless `CpuFreqGovernors` says so (slurm.conf(5)).
 const GOVERNORS: &str = "OnDemand,Performance,UserSpace";
 
@@ -15,10 +15,9 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     if !matches!(scene.target.name(), "cpufreq.governor" | "cpufreq.freq" | "cpufreq.min_freq" | "cpufreq.max_freq") {
         return;
     }
-    let environment = scene.peek(ENVIRONMENT).unwrap_or_default();
-    let variable = |name: &str| {
-        environment.split('\0').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
-    };
+    // A job's, where who looks is a job.
+    let environment = scene.peek(OWN_ENVIRONMENT).unwrap_or_default();
+    let variable = |name: &str| proc::variable(&environment, name).map(str::to_owned);
     let config = variable("SLURM_CONF").filter(|path| path.starts_with('/')).unwrap_or_else(|| CONFIG.to_owned());
     let keys = scene.keys(&config);
     let ignored = ignored(scene, &config, &keys);
@@ -33,7 +32,7 @@ pub(super) fn look(scene: &mut Scene<'_>) {
     if let Some(asked) = variable("SLURM_CPU_FREQ_REQ") {
         let text = format!("SLURM_CPU_FREQ_REQ={asked}");
         let finding =
-            BootFinding::new("Slurm", ENVIRONMENT).line(1, &text).because("the step was started with --cpu-freq");
+            BootFinding::new("Slurm", OWN_ENVIRONMENT).line(1, &text).because("the step was started with --cpu-freq");
         let off = ignored.or_else(|| not_allowed(&keys, &asked));
         push(scene, finding, &asked, off);
     }

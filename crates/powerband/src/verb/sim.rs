@@ -86,8 +86,7 @@ pub(super) fn start(machine: &mut dyn Machine, load: MountLoad) -> Result<(), Fa
     let mut jobs = vec![job.clone()];
     if load == MountLoad::Primes {
         // What a machine does by itself now and then on each CPU: a governor whose timer wakes nobody needs it to go down.
-        let online = machine.read("/sys/devices/system/cpu/online").unwrap_or_default();
-        let online: CpuList = online.trim().parse().unwrap_or_default();
+        let online = powerband_sysfs::topology::online(machine).unwrap_or_default();
         let rest = |&cpu: &u32| Job {
             work: Work::Wake { for_ns: COUNTS_NS, interval_ns: WAKES_NS, priority: 0 },
             cpus: Some(CpuList::new(vec![cpu])),

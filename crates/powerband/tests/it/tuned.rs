@@ -263,7 +263,7 @@ fn the_knee_of_a_table_is_found_as_that_of_a_machine() {
     let row = |(f, repeat): (u32, u32)| format!("{},{:.2},{:.3},{repeat}\n", f * 1000, rate(f.into(), repeat), f / 100);
     let rows = [400, 500, 600, 700].into_iter().flat_map(|f| (0..8).map(move |repeat| (f, repeat))).map(row);
     fs::write(desk.beside("k.csv"), format!("khz,rate,watts,repeat\n{}", rows.collect::<String>())).unwrap();
-    let about = "title = \"knee\"\ntrial = \"10s\"\nrepeat = \"repeat\"\n[[knob]]\ncolumn = \"khz\"\nname = \"freq\"\n\
+    let about = "title = \"knee\"\ntrial = \"10s\"\nrepeat = \"repeat\"\nfound = { khz = \"700000\" }\n[[knob]]\ncolumn = \"khz\"\nname = \"freq\"\n\
         [[metric]]\ncolumn = \"rate\"\nbetter = \"higher\"\njudged = true\n[[metric]]\ncolumn = \"watts\"\nboundary = \"wall\"\n";
     fs::write(desk.beside("k.toml"), about).unwrap();
     let machine = format!("table:{}", desk.beside("k.csv").display());

@@ -5,9 +5,6 @@ use powerband_record::{CpuList, placed};
 
 use super::range::Range;
 
-/// Where the CPUs are.
-const CPUS: &str = "/sys/devices/system/cpu/cpu";
-
 /// Whose knobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cpus {
@@ -153,10 +150,7 @@ pub(super) fn line_means(line: &str, knob: &str) -> bool {
 fn is_of(site: &Site, job: &CpuList) -> bool {
     let cpus = match (&site.policy, &site.path) {
         (Some(policy), _) => policy.cpus.as_slice().to_vec(),
-        (None, Some(path)) => {
-            let number = path.strip_prefix(CPUS).and_then(|rest| rest.split('/').next()?.parse().ok());
-            number.into_iter().collect()
-        }
+        (None, Some(path)) => powerband_sysfs::topology::cpu_of(path).into_iter().collect(),
         (None, None) => Vec::new(),
     };
     !cpus.is_empty() && cpus.iter().all(|&cpu| job.contains(cpu))

@@ -2,9 +2,7 @@
 use powerband_cpuspeed::Sums;
 use powerband_machine::{Handle, Look};
 use powerband_record::CpuList;
-
-/// Where the kernel shows them.
-pub(super) const FILE: &str = "/proc/stat";
+pub(super) use powerband_sysfs::proc::STAT as FILE;
 
 /// The file's text; nothing where it cannot be read just now.
 pub(super) fn read(machine: &mut dyn Look, file: Handle) -> String {

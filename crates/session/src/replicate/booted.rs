@@ -3,11 +3,10 @@ use powerband_machine::{Errno, Machine, Turn, Wake, World};
 use powerband_record::Side;
 use powerband_rig::profile;
 use powerband_sim::SimWorld;
+use powerband_sysfs::{cpufreq, proc::CPUINFO};
 
 use crate::SessionError;
 
-/// The folder of the CPUs.
-pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 /// Longer than any clock takes to change, ns.
 const SETTLED_NS: u64 = 10_000_000;
 
@@ -30,7 +29,7 @@ impl Booted {
 
     /// Reads a cpufreq file of a CPU.
     pub(super) fn cpufreq(&mut self, cpu: u32, file: &str) -> Result<String, SessionError> {
-        self.read(&format!("{CPUS}/cpu{cpu}/cpufreq/{file}"))
+        self.read(&format!("{}/{file}", cpufreq::of_cpu(cpu)))
     }
 
     pub(super) fn read(&mut self, path: &str) -> Result<String, SessionError> {
@@ -50,7 +49,7 @@ impl Booted {
 
     /// Writes to a cpufreq file of a CPU, as any program could, waits until it has had its effect, and answers the refusal.
     pub(super) fn write(&mut self, cpu: u32, file: &str, text: &str) -> Result<Option<Errno>, SessionError> {
-        self.write_to(&format!("{CPUS}/cpu{cpu}/cpufreq/{file}"), text)
+        self.write_to(&format!("{}/{file}", cpufreq::of_cpu(cpu)), text)
     }
 
     /// The same to any file.
@@ -64,7 +63,7 @@ impl Booted {
 
     /// BogoMIPS of the first CPU.
     pub(super) fn bogomips(&mut self) -> Result<f64, SessionError> {
-        let text = self.read("/proc/cpuinfo")?;
+        let text = self.read(CPUINFO)?;
         let line = text.lines().find(|line| line.to_ascii_lowercase().starts_with("bogomips"));
         let number = line.and_then(|line| line.split(':').nth(1)?.trim().parse().ok());
         number.ok_or_else(|| SessionError::Failed("a simulated /proc/cpuinfo has no BogoMIPS".into()))

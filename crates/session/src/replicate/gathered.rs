@@ -2,8 +2,9 @@
 use powerband_machine::{Job, Wake, World as _};
 use powerband_record::{InOrder, Work};
 use powerband_report::replication::{ClaimOutcome, Tried};
+use powerband_sysfs::{numbered, proc, topology::CPUS};
 
-use super::booted::{Booted, CPUS};
+use super::booted::Booted;
 use crate::SessionError;
 
 /// The article's lowest level.
@@ -40,9 +41,7 @@ fn busy(name: &str, file: &str, value: &str) -> Result<Vec<f64>, SessionError> {
 
 fn cpus(machine: &mut Booted) -> Result<u32, SessionError> {
     // Kernels before 2.6.24 have no file that lists them.
-    let names = machine.list(CPUS)?;
-    let is_cpu = |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
-    Ok(u32::try_from(names.iter().filter(|name| is_cpu(name)).count()).unwrap_or(1))
+    Ok(u32::try_from(numbered(machine.list(CPUS)?, "cpu").len()).unwrap_or(1))
 }
 
 /// Transactions a second of the order system.
@@ -61,16 +60,7 @@ fn orders(machine: &mut Booted, rate_per_s: Option<f64>, for_ns: u64, seed: u64)
 
 /// What each CPU worked so far, hundredths of a second, proc_stat(5): all but idle and waiting for a disk.
 fn busy_ticks(machine: &mut Booted) -> Result<Vec<f64>, SessionError> {
-    let text = machine.read("/proc/stat")?;
-    let line = |line: &str| -> Option<f64> {
-        let (name, columns) = line.split_once(' ')?;
-        let number = name.strip_prefix("cpu")?;
-        number.parse::<u32>().ok()?;
-        let columns: Vec<f64> = columns.split_whitespace().filter_map(|column| column.parse().ok()).collect();
-        let not_idle = columns.iter().enumerate().filter(|(place, _)| !matches!(place, 3 | 4));
-        Some(not_idle.map(|(_, ticks)| ticks).sum())
-    };
-    Ok(text.lines().filter_map(line).collect())
+    Ok(proc::cpu_times(&machine.read(proc::STAT)?).values().map(|time| time.busy_ticks as f64).collect())
 }
 
 /// What shares are multiplied by so that they add up as the published ones do.

@@ -3,15 +3,12 @@ use std::collections::BTreeSet;
 
 use powerband_machine::Look;
 use powerband_record::IntoOrdered as _;
+use powerband_sysfs::{names, net, net::NET, net::VIRTIO, proc::INTERRUPTS};
 
 use super::super::interrupts::sum_of_lines;
 use super::super::{Text, rate};
 use super::Found;
 use super::sources::counted;
-
-const NET: &str = "/sys/class/net";
-const VIRTIO: &str = "/sys/bus/virtio/devices";
-const INTERRUPTS: &str = "/proc/interrupts";
 
 /// A card, and what its lines of `/proc/interrupts` are told by.
 struct Card {
@@ -65,7 +62,7 @@ pub(super) fn packets_per_interrupt(machine: &mut dyn Look, card: Option<&str>) 
     let told_from = Some(told_from(&cards));
     let mut files = vec![INTERRUPTS.to_owned()];
     for card in &cards {
-        files.extend(["rx_packets", "tx_packets"].map(|file| format!("{NET}/{}/statistics/{file}", card.name)));
+        files.extend(["rx_packets", "tx_packets"].map(|file| net::file(&card.name, &format!("statistics/{file}"))));
     }
     let tell = move |first: &[Text], last: &[Text], _: u64| {
         let packets = counted(first.get(1..)?, last.get(1..)?)?;
@@ -94,9 +91,8 @@ fn interrupted(cards: &[Card], first: &[Text], last: &[Text]) -> Option<u64> {
 /// The card that is named, or all of which the interrupts are known.
 fn cards(machine: &mut dyn Look, card: Option<&str>) -> Result<Vec<Card>, String> {
     let devices = machine.list(NET).map_err(|errno| format!("{NET}: {errno}"))?;
-    let is_card = |machine: &mut dyn Look, name: &str| machine.list(&format!("{NET}/{name}/device")).is_ok();
-    let all: Vec<String> =
-        devices.into_iter().map(|entry| entry.name).filter(|name| is_card(&mut *machine, name)).collect();
+    let devices = devices.into_iter().map(|entry| entry.name);
+    let all: Vec<String> = devices.filter(|name| net::is_card(machine, name)).collect();
     let there_are = if all.is_empty() { "there is none".to_owned() } else { format!("there are: {}", all.join(", ")) };
     let wanted = match card {
         Some(card) if all.iter().any(|name| name == card) => vec![card.to_owned()],
@@ -120,12 +116,12 @@ fn cards(machine: &mut dyn Look, card: Option<&str>) -> Result<Vec<Card>, String
 
 /// What tells a card's interrupts: the kernel's own list of them where it has one, its one number, else names.
 fn lines(machine: &mut dyn Look, card: &str, text: &Text) -> Option<Lines> {
-    let listed = machine.list(&format!("{NET}/{card}/device/msi_irqs")).unwrap_or_default();
-    let listed = Lines::Numbers(listed.into_iter().map(|entry| entry.name).collect(), "msi_irqs");
+    let listed = names(machine, &net::file(card, "device/msi_irqs"));
+    let listed = Lines::Numbers(listed.into_iter().into_set(), "msi_irqs");
     let virtio = virtio(machine, card).map(Lines::Name);
-    let number = machine.read(&format!("{NET}/{card}/device/irq")).unwrap_or_default();
+    let number = powerband_sysfs::text(machine, &net::file(card, "device/irq")).unwrap_or_default();
     // 0 is the timer's, and what a device without one shows.
-    let number: BTreeSet<String> = [number.trim().to_owned()].into_iter().filter(|number| number != "0").into_set();
+    let number: BTreeSet<String> = [number].into_iter().filter(|number| number != "0").into_set();
     let number = Lines::Numbers(number, "irq");
     let named = Lines::Name(card.to_owned());
     [Some(listed), virtio, Some(number), Some(named)].into_iter().flatten().find(|lines| lines.count(text).is_some())
@@ -133,10 +129,6 @@ fn lines(machine: &mut dyn Look, card: &str, text: &Text) -> Option<Lines> {
 
 /// What a card that the hypervisor offers is called there.
 fn virtio(machine: &mut dyn Look, card: &str) -> Option<String> {
-    let devices = machine.list(VIRTIO).ok()?;
-    let is_its = |device: &String| {
-        let cards = machine.list(&format!("{VIRTIO}/{device}/net")).unwrap_or_default();
-        cards.iter().any(|entry| entry.name == card)
-    };
-    devices.into_iter().map(|entry| entry.name).find(is_its)
+    let devices = names(machine, VIRTIO);
+    devices.into_iter().find(|device| names(machine, &format!("{VIRTIO}/{device}/net")).iter().any(|name| name == card))
 }

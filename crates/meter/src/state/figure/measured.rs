@@ -2,7 +2,7 @@
 use powerband_machine::{Look, PerfPlace};
 use powerband_record::CpuList;
 
-use super::super::{CPU, Text, number};
+use super::super::{Text, number};
 use super::Found;
 
 const DEVICE: &str = "msr";
@@ -25,7 +25,7 @@ pub(super) fn clock(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, Str
             )
         })?;
     }
-    let online = machine.read(&format!("{CPU}/online")).ok().and_then(|text| text.trim().parse::<CpuList>().ok());
+    let online = powerband_sysfs::topology::online(machine);
     let counts = |cpu: &&u32| online.as_ref().is_none_or(|online| online.contains(**cpu));
     let counted = cpus.as_slice().iter().filter(counts);
     let files: Vec<String> =

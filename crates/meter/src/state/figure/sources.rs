@@ -3,9 +3,10 @@ use std::collections::BTreeMap;
 
 use powerband_machine::Look;
 use powerband_record::{CpuList, IntoOrdered as _};
+use powerband_sysfs::{cpufreq, cpuidle, parsed, proc, topology};
 
 use super::super::thermal::{ThermalZones, celsius};
-use super::super::{CPU, Text, number, numbers, rate, share};
+use super::super::{Text, number, rate, share};
 use super::{Found, Tell};
 
 /// Texts of a file each.
@@ -26,16 +27,15 @@ pub(super) fn busy(_: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
         }
         share(busy, total)
     };
-    found(vec!["/proc/stat".into()], Box::new(tell))
+    found(vec![proc::STAT.into()], Box::new(tell))
 }
 
 /// Folders of the policies that drive one of some CPUs, with how many CPUs each drives.
 fn policies(machine: &mut dyn Look, cpus: &CpuList) -> Result<Vec<(String, usize)>, String> {
     let mut all: Vec<(String, CpuList)> = Vec::new();
     for &cpu in cpus.as_slice() {
-        let folder = format!("{CPU}/cpu{cpu}/cpufreq");
-        let Ok(text) = machine.read(&format!("{folder}/affected_cpus")) else { continue };
-        let Ok(drives) = CpuList::parse_spaced(&text) else { continue };
+        let folder = cpufreq::of_cpu(cpu);
+        let Some(drives) = cpufreq::cpus(machine, &format!("{folder}/affected_cpus")) else { continue };
         if !drives.is_empty() && !all.iter().any(|(_, known)| *known == drives) {
             all.push((folder, drives));
         }
@@ -68,21 +68,17 @@ pub(super) fn clock(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, Str
     Ok(Found { files: files("scaling_cur_freq"), told_from, tell: Box::new(tell) })
 }
 
-/// Ticks by kHz: lines of `600000 1234`.
-fn states(text: &Text) -> BTreeMap<u64, u64> {
-    let line = |line: &str| {
-        let (khz, ticks) = line.split_once(' ')?;
-        Some((khz.parse().ok()?, ticks.trim().parse().ok()?))
-    };
-    text.iter().flat_map(|text| text.lines()).filter_map(line).into_map()
+/// Ticks by kHz.
+fn states(text: &Text) -> BTreeMap<u32, u64> {
+    text.iter().flat_map(|text| cpufreq::time_in_state(text)).into_map()
 }
 
 /// `None` where no tick has passed.
-fn in_state_mhz(first: &BTreeMap<u64, u64>, last: &BTreeMap<u64, u64>) -> Option<f64> {
+fn in_state_mhz(first: &BTreeMap<u32, u64>, last: &BTreeMap<u32, u64>) -> Option<f64> {
     let (mut sum, mut ticks) = (0.0, 0);
     for (khz, last) in last {
         let spent = last.checked_sub(first.get(khz).copied().unwrap_or_default())?;
-        sum += *khz as f64 / 1e3 * spent as f64;
+        sum += f64::from(*khz) / 1e3 * spent as f64;
         ticks += spent;
     }
     (ticks > 0).then(|| sum / ticks as f64)
@@ -110,19 +106,15 @@ pub(super) fn transitions(machine: &mut dyn Look, cpus: &CpuList) -> Result<Foun
 
 /// A file of each idle state of some CPUs.
 fn idle_files(machine: &mut dyn Look, cpus: &CpuList, name: &str) -> Result<Vec<String>, String> {
-    let mut files = Vec::new();
-    for &cpu in cpus.as_slice() {
-        let folder = format!("{CPU}/cpu{cpu}/cpuidle");
-        let names = machine.list(&folder).unwrap_or_default().into_iter().map(|entry| entry.name);
-        files.extend(numbers(names, "state").into_iter().map(|(_, state)| format!("{folder}/{state}/{name}")));
-    }
+    let states = cpus.as_slice().iter().flat_map(|&cpu| cpuidle::states(machine, cpu));
+    let files: Vec<String> = states.map(|state| format!("{state}/{name}")).collect();
     if files.is_empty() { Err("there is no cpuidle for these CPUs".into()) } else { Ok(files) }
 }
 
 pub(super) fn idle(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     let files = idle_files(machine, cpus, "time")?;
     let sleeping = cpus.as_slice().iter().filter(|cpu| {
-        let folder = format!("{CPU}/cpu{cpu}/cpuidle/");
+        let folder = format!("{}/", cpuidle::of_cpu(**cpu));
         files.iter().any(|file| file.starts_with(&folder))
     });
     let sleeping = sleeping.count() as u64;
@@ -137,11 +129,11 @@ pub(super) fn wakeups(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, S
 }
 
 pub(super) fn interrupts(_: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
-    by_cpu("/proc/interrupts", cpus)
+    by_cpu(proc::INTERRUPTS, cpus)
 }
 
 pub(super) fn softirqs(_: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
-    by_cpu("/proc/softirqs", cpus)
+    by_cpu(proc::SOFTIRQS, cpus)
 }
 
 /// The sum of a table with a column for each CPU.
@@ -157,7 +149,7 @@ fn by_cpu(file: &str, cpus: &CpuList) -> Result<Found, String> {
 }
 
 pub(super) fn context_switches(machine: &mut dyn Look) -> Result<Found, String> {
-    let file = "/proc/stat";
+    let file = proc::STAT;
     let count = |texts: &[Text]| -> Option<u64> {
         let text = texts.first()?.as_ref().ok()?;
         text.lines().find_map(|line| line.strip_prefix("ctxt "))?.trim().parse().ok()
@@ -180,11 +172,9 @@ pub(super) fn temperature(machine: &mut dyn Look) -> Result<Found, String> {
 pub(super) fn throttles(machine: &mut dyn Look, cpus: &CpuList) -> Result<Found, String> {
     let mut files = Vec::new();
     for &cpu in cpus.as_slice() {
-        let folder = format!("{CPU}/cpu{cpu}");
-        let threads = machine.read(&format!("{folder}/topology/thread_siblings_list"));
-        let threads = threads.ok().and_then(|text| text.trim().parse::<CpuList>().ok());
+        let threads: Option<CpuList> = parsed(machine, &topology::file(cpu, "topology/thread_siblings_list"));
         let first = threads.as_ref().and_then(|threads| threads.as_slice().iter().find(|&&it| cpus.contains(it)));
-        let file = format!("{folder}/thermal_throttle/core_throttle_count");
+        let file = topology::file(cpu, "thermal_throttle/core_throttle_count");
         if first.is_none_or(|&first| first == cpu) && machine.read(&file).is_ok() {
             files.push(file);
         }
@@ -204,5 +194,5 @@ pub(super) fn pressure(_: &mut dyn Look) -> Result<Found, String> {
     let tell = move |first: &[Text], last: &[Text], ns: u64| {
         share(waited_us(last)?.checked_sub(waited_us(first)?)?.saturating_mul(1000), ns)
     };
-    found(vec!["/proc/pressure/cpu".into()], Box::new(tell))
+    found(vec![proc::CPU_PRESSURE.into()], Box::new(tell))
 }

@@ -1,6 +1,6 @@
 //! Interrupt coalescing: a drop-in of the .link file that udev applies to the device today. A .link file of our own would be the only
 //! one applied, and the interface would lose its name.
-use powerband_machine::Look;
+use powerband_sysfs::{names, net};
 
 use super::{Overlay, Texts, Want, own};
 use crate::keep::Origin;
@@ -30,9 +30,8 @@ pub(super) fn write(machine: &mut Overlay<'_>, wants: &[Want], origin: &Origin) 
 
 /// The other network cards.
 fn others(machine: &mut Overlay<'_>, device: &str) -> Vec<String> {
-    let all = machine.list("/sys/class/net").unwrap_or_default();
-    let names = all.into_iter().map(|entry| entry.name).filter(|name| name != device);
-    names.filter(|name| machine.list(&format!("/sys/class/net/{name}/device")).is_ok()).collect()
+    let all = names(machine, net::NET).into_iter().filter(|name| name != device);
+    all.filter(|name| net::is_card(machine, name)).collect()
 }
 
 /// A number as systemd.link(5) takes it: times with their unit.

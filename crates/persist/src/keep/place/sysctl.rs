@@ -11,7 +11,7 @@ pub(super) fn write(machine: &mut Overlay<'_>, wants: &[Want], origin: &Origin) 
     // Where nothing reads it there is no such folder.
     machine.list("/etc/sysctl.d").ok()?;
     let lines = wants.iter().map(|want| {
-        let key = want.path()?.strip_prefix("/proc/sys/")?;
+        let key = want.path()?.strip_prefix(powerband_sysfs::proc::SYSCTL)?;
         // Written with slashes, a key may have dots in the name of a network device.
         let key = if key.contains('.') { key.to_owned() } else { key.replace('/', ".") };
         Some(format!("{key} = {}\n", want.value))

@@ -32,7 +32,7 @@ pub(super) fn write(machine: &mut Overlay<'_>, wants: &[Want], origin: &Origin) 
             _ => {
                 for want in wants {
                     let path = want.path()?;
-                    match path.strip_prefix("/proc/sys/") {
+                    match path.strip_prefix(powerband_sysfs::proc::SYSCTL) {
                         Some(key) => sysctl += &format!("{}={}\n", key.replace('/', "."), want.value),
                         None if path.starts_with("/sys/") => sysfs += &format!("{path}={}\n", want.value),
                         None => return None,

@@ -25,14 +25,13 @@ const ETHTOOL: [&str; 2] = ["/usr/sbin/ethtool", "/sbin/ethtool"];
 
 /// A card by its address, whatever it is called by then; what lies on it may have the same address, but no driver.
 fn card(machine: &mut Overlay<'_>, want: &Want, device: &str) -> Option<String> {
-    let address = machine.read(&format!("/sys/class/net/{device}/address")).ok()?;
+    let address = powerband_sysfs::net::address(machine, device)?;
     let ethtool = ETHTOOL.iter().find(|path| {
         let (folder, name) = path.rsplit_once('/').unwrap_or_default();
         machine.list(folder).is_ok_and(|entries| entries.iter().any(|entry| entry.name == name))
     })?;
     let set = want.command()?;
     let options = set.strip_prefix(&format!("ethtool -C {device} "))?;
-    let address = address.trim();
     Some(format!(
         "ACTION==\"add\", SUBSYSTEM==\"net\", DRIVERS==\"?*\", ATTR{{address}}==\"{address}\", RUN+=\"{ethtool} -C $name {options}\"\n"
     ))

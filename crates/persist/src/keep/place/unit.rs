@@ -1,4 +1,6 @@
 //! A unit of systemd that writes the files itself, after every service known to write them. It needs no powerband to run.
+use powerband_sysfs::cpufreq::CPUFREQ;
+
 use super::{Overlay, Texts, Want, by_knob, everywhere, has_systemd, own};
 use crate::keep::manifest::Set;
 use crate::keep::{MANIFEST, Origin};
@@ -80,11 +82,11 @@ fn start(command: &str) -> String {
 
 /// One line for a file that every policy has.
 fn of_all_policies(machine: &mut Overlay<'_>, wants: &[&Want]) -> Option<String> {
-    const FOLDER: &str = "/sys/devices/system/cpu/cpufreq/policy";
+    let folder = format!("{CPUFREQ}/policy");
     let value = everywhere(machine, wants)?.to_owned();
-    let name = |want: &Want| Some(want.path()?.strip_prefix(FOLDER)?.split_once('/')?.1.to_owned());
+    let name = |want: &Want| Some(want.path()?.strip_prefix(&folder)?.split_once('/')?.1.to_owned());
     let first = name(wants.first()?)?;
     let same = wants.len() > MAX_POLICIES && wants.iter().all(|want| name(want).as_ref() == Some(&first));
     wants.first()?.command().filter(|_| same)?;
-    Some(start(&format!("for f in {FOLDER}*/{first}; do echo {value} > $$f; done")))
+    Some(start(&format!("for f in {folder}*/{first}; do echo {value} > $$f; done")))
 }

@@ -40,7 +40,7 @@ fn by_lock(by: &Writer, holder: Option<&Holder>) -> Option<String> {
 
 fn by_name(by: &Writer, machine: &mut dyn Look) -> Option<String> {
     let pid = by.pid.filter(|_| by.program.as_deref() == Some(OURS))?;
-    let line = machine.read(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = machine.read(&powerband_sysfs::proc::of_process(pid, "cmdline")).unwrap_or_default();
     let words: Vec<&str> = line.split('\0').skip(1).filter(|word| !word.is_empty()).collect();
     let doing = if words.is_empty() { String::new() } else { format!(" ({})", words.join(" ")) };
     Some(format!("{OURS} {pid}{doing}"))
