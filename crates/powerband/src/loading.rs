@@ -41,6 +41,11 @@ pub(crate) fn load(shared: &Shared, args: &Loading, typed: &[String]) -> Result<
         Load::Counter(counter) => counter.pin.clone_from(&args.pin),
         Load::Stream(stream) => stream.pin.clone_from(&args.pin),
         Load::Primes(primes) => primes.pin.clone_from(&args.pin),
+        _ if args.pin.is_some() => {
+            return Err(usage(format!(
+                "--pin is for counter, stream, primes and commands; the load {name} runs where the kernel puts it, leave it out"
+            )));
+        }
         _ => {}
     }
     Ok(load)

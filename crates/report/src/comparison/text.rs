@@ -101,9 +101,9 @@ fn predicted_words(row: &ComparisonRow, (low, high): (u32, u32)) -> String {
 /// How a comparison was made, in a few words.
 fn how(row: &ComparisonRow) -> String {
     match row.how {
-        How::Blocks => format!("{} blocks", row.count),
+        How::Blocks => counted(row.count, "block"),
         How::SharedReference => "shared reference".into(),
-        How::Sessions => format!("{} sessions", row.count),
+        How::Sessions => counted(row.count, "session"),
         How::Apart => "nothing in common".into(),
     }
 }

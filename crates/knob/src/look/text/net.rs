@@ -94,7 +94,8 @@ fn takes(found: &ProbedParameter) -> String {
     }
     if !found.ignored.is_empty() {
         let ignored: Vec<String> = found.ignored.iter().map(u32::to_string).collect();
-        told += &format!("; ignores {}, which change nothing", ignored.join(", "));
+        let change = if ignored.len() == 1 { "changes" } else { "change" };
+        told += &format!("; ignores {}, which {change} nothing", ignored.join(", "));
     }
     if !refused.is_empty() {
         told += &format!("; refused {}: {why}", refused.join(", "));
