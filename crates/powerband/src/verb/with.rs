@@ -1,6 +1,6 @@
 //! `with`: turn knobs for the length of one command, whose own exit code is ours.
 use powerband_knob::{Applied, apply, for_side};
-use powerband_machine::{Finished, Hold, Job, ProcessId, User, Wake, World};
+use powerband_machine::{Finished, Hold, Job, ProcessId, SpawnError, User, Wake, World};
 use powerband_record::{ExitStatus, Side, Work};
 use powerband_session::{Witnesses, user_of_loads};
 
@@ -73,7 +73,12 @@ fn execute(
     let work = Work::command(args.command.clone());
     let job = Job { work, cpus: None, group, user, output_limit: None, around: Vec::new() };
     let machine = world.machine(Side::Near).ok_or_else(|| Failure::new(Exit::CannotGoOn, "the machine is gone"))?;
-    let process = machine.spawn(&job).map_err(|error| Failure::new(Exit::LoadFailed, error))?;
+    let refused = |error: SpawnError| match error {
+        // As `try` says it.
+        SpawnError::NotModelled { .. } => Failure::new(Exit::Unsupported, error),
+        _ => Failure::new(Exit::LoadFailed, error),
+    };
+    let process = machine.spawn(&job).map_err(refused)?;
     let (finished, stopped) = wait(world, process, witnesses);
     if stopped {
         return Ok(Exit::Stopped as u8);
