@@ -28,7 +28,7 @@ pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
         read.map(|setting| Setting { name: Some(planned.label.clone()), ..setting })
             .map_err(|error| unreadable("a setting")(error.to_string()))
     };
-    bearable(started).map_err(unreadable("a rule"))?;
+    within_rules(started).map_err(unreadable("a rule"))?;
     let declared = Declared::of(&started.knobs).map_err(|error| unreadable("a declared knob")(error.to_string()))?;
     let everywhere = Selection { declared, ..Selection::everywhere() };
     let settings: Vec<Setting> = started.settings.iter().map(setting).collect::<Result<_, _>>()?;
@@ -45,7 +45,7 @@ pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
 }
 
 /// What a resolved plan never breaks, which a file by somebody else may.
-fn bearable(started: &Started) -> Result<(), String> {
+fn within_rules(started: &Started) -> Result<(), String> {
     let count = u32::try_from(started.settings.len()).unwrap_or(u32::MAX);
     let rules = [
         (count > 0, "it has no settings"),
