@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     if let Some(code) = powerband_agent::hidden_verb() {
         return code;
     }
-    let parsed = cli::command().try_get_matches().and_then(|words| Cli::of(&words));
+    let parsed = cli::command().try_get_matches().and_then(|words| Cli::of(&words)).map_err(cli::in_plain_words);
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),

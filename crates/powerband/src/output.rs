@@ -134,7 +134,7 @@ pub(crate) fn usage_error(refused: &clap::Error) -> ExitCode {
     }
     // Without a verb there is nothing to be precise about: say what the command is for.
     if matches!(refused.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
-        let verb = std::env::args().nth(1).filter(|word| word == "sim");
+        let verb = std::env::args().skip(1).find(|word| crate::cli::has_verbs(word));
         let text = verb.map_or_else(crate::cli::first_screen, |_| refused.to_string());
         let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
         return ExitCode::from(Exit::Usage as u8);
