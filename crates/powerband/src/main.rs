@@ -46,6 +46,10 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Answer {
+    // An agent says so to its owner.
+    if !matches!(cli.verb, Verb::Agent(_)) {
+        powerband_rig::check_place()?;
+    }
     let shared = machines::of_options(cli.shared, &cli.verb)?;
     if matches!(
         cli.verb,
