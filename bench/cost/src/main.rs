@@ -108,7 +108,7 @@ fn begin() -> Result<ExitCode> {
 /// Everyone who can be started here.
 fn contenders(powerband: &Path, work: &Path) -> Result<Vec<Contender>> {
     let mut ours = Command::new(powerband);
-    ours.args(["watch", "--interval", "100ms", "--log"]).arg(work.join("log.csv"));
+    ours.args(["watch", "--interval", "100ms", "--force", "--log"]).arg(work.join("log.csv"));
     ours.env("POWERBAND_STATE_DIR", work.join("state")).env_remove("POWERBAND_MACHINE");
     let mut bare = Command::new(std::env::current_exe().context("cannot find this program")?);
     bare.arg("--bare");

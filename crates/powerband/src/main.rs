@@ -5,6 +5,7 @@ mod corrected;
 mod dry_run;
 mod exit;
 mod failure;
+mod file;
 mod held;
 mod hint;
 mod incomplete;

@@ -97,3 +97,21 @@ fn results_are_kept_up_to_the_last_finished_trial() {
     assert!(whole.lines().skip(1).zip(kept.lines().skip(1)).take(3 * done(&kept)).all(|(whole, kept)| whole == kept));
     assert!(done(&whole) == 80 && trials <= 81, "{} trials of {trials} are kept", done(&whole));
 }
+
+#[test]
+fn a_page_that_does_not_fit_leaves_what_was_there() {
+    if !root() {
+        return;
+    }
+    let desk = Desk::new();
+    let script = "export POWERBAND_STATE_DIR=$disk/../results
+        pb run plans/router.toml --blocks 2 >&- 2>&-
+        echo mine > $disk/mine.html; fill 20
+        pb report -o $disk/new.html 2>$disk/../why; echo code $?
+        pb report --force -o $disk/mine.html 2>>$disk/../why; echo code $?; cat $disk/mine.html; ls -A $disk";
+    let ran = on_a_small_disk(&desk, script).ended(0);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    let why = text(&desk.beside("why"));
+    assert_eq!(lines, ["code 8", "code 8", "mine", "fill", "lost+found", "mine.html"], "{why}");
+    assert!(why.contains("new.html: no space left on device\n") && !why.contains("os error"), "{why}");
+}
