@@ -108,7 +108,7 @@ fn begin() -> Result<ExitCode> {
 /// Our own way to look.
 fn ours(powerband: &Path, work: &Path) -> Contender {
     let mut ours = Command::new(powerband);
-    ours.args(["watch", "--interval", "100ms", "--log"]).arg(work.join("log.csv"));
+    ours.args(["watch", "--interval", "100ms", "--force", "--log"]).arg(work.join("log.csv"));
     ours.env("POWERBAND_STATE_DIR", work.join("state")).env_remove("POWERBAND_MACHINE");
     Contender { name: OURS, rate: 10, command: ours }
 }

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use powerband_record::IntoOrdered as _;
+use powerband_record::{IntoOrdered as _, system_words};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::slurm::quoted;
@@ -35,10 +35,21 @@ struct Running {
     child: Child,
     /// Open while it may run.
     input: Option<ChildStdin>,
-    /// Gets why its results could not be kept, once they have all come.
-    kept: Receiver<Option<String>>,
+    /// Gets what it handed back, once all of it has come.
+    kept: Receiver<Kept>,
     log: std::path::PathBuf,
     cancelled: Option<Instant>,
+}
+
+/// What a task has handed back.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Why its results could not be kept.
+    failed: Option<String>,
+    /// Whether there were any.
+    any: bool,
+    /// The last line that is none of ours: what a launcher prints instead.
+    printed: Option<String>,
 }
 
 impl Children {
@@ -74,7 +85,8 @@ impl Launcher for Children {
         command.arg("-c").arg(line(&self.command, &node.name, &fleet.program));
         // Ctrl-C is for us: we end the tasks, and wait for them.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-        let none = |error: std::io::Error| FleetError::NoProgram { program: "/bin/sh".into(), why: error.to_string() };
+        let none =
+            |error: std::io::Error| FleetError::NoProgram { program: "/bin/sh".into(), why: system_words(&error) };
         let mut child = command.spawn().map_err(none)?;
         let mut input = child.stdin.take();
         if let Some(input) = &mut input {
@@ -99,14 +111,9 @@ impl Launcher for Children {
             }
             let Ok(Some(status)) = running.child.try_wait() else { continue };
             // All it printed is in the file by then; what holds its output open after its end is waited for in vain.
-            let unkept = running.kept.recv_timeout(Duration::from_secs(5)).ok().flatten();
+            let kept = running.kept.recv_timeout(Duration::from_secs(5)).unwrap_or_default();
             let said = std::fs::read_to_string(&running.log).unwrap_or_default();
-            let said = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
-            let why = (!status.success()).then(|| match said {
-                Some(line) => line.strip_prefix("powerband: ").unwrap_or(line).to_owned(),
-                None => format!("its command ended with {status}"),
-            });
-            self.ended.insert(position, unkept.or(why));
+            self.ended.insert(position, why(status, &kept, &said));
             self.running.remove(&position);
         }
         let running = self.running.keys().map(|at| (*at, Seen::Running));
@@ -131,20 +138,46 @@ impl Launcher for Children {
     }
 }
 
-/// Appends what a task prints to its file; why that failed. Lines that are not of ours, such as a greeting, show that it lives.
-fn keep(output: impl std::io::Read, file: &mut AttemptFile) -> Option<String> {
+/// Why a task that has ended did not do what it was to do, where that is so; `said` is what came on its standard error.
+fn why(status: ExitStatus, kept: &Kept, said: &str) -> Option<String> {
+    let said = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let of_task = said.and_then(|line| line.strip_prefix("powerband: ")).filter(|_| !status.success());
+    if let Some(why) = kept.failed.as_deref().or(of_task) {
+        return Some(why.to_owned());
+    }
+    if status.success() && kept.any {
+        return None;
+    }
+    let how = match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+    };
+    let instead = if kept.any { "" } else { ", and no results" };
+    Some(match said.or(kept.printed.as_deref()) {
+        Some(line) => format!("its launcher ended with {how} and printed '{line}'{instead}"),
+        None => format!("its launcher ended with {how} and printed nothing"),
+    })
+}
+
+/// Appends what a task prints to its file. Lines that are not of ours, such as a greeting, show that it lives.
+fn keep(output: impl std::io::Read, file: &mut AttemptFile) -> Kept {
+    let mut kept = Kept::default();
     for line in BufReader::new(output).lines() {
         let Ok(line) = line else { break };
         if !line.starts_with('{') {
             file.touch();
-        } else if let Err(error) = file.line(&line, line.contains("\"block_done\"")) {
+            kept.printed = Some(line.trim().to_owned()).filter(|line| !line.is_empty()).or(kept.printed);
+            continue;
+        }
+        kept.any = true;
+        if let Err(error) = file.line(&line, line.contains("\"block_done\"")) {
             let why = error.to_string();
             file.failed(&why);
             // What it prints now is not kept; its next line meets a closed pipe, and it restores and ends.
-            return Some(why);
+            return Kept { failed: Some(why), ..kept };
         }
     }
-    None
+    kept
 }
 
 #[cfg(test)]
@@ -164,6 +197,30 @@ mod tests {
         child.wait().unwrap();
         // What it started would hold the output open.
         assert!(ended.recv_timeout(Duration::from_secs(60)).unwrap());
+    }
+
+    #[test]
+    fn a_launcher_that_started_no_task_is_quoted() {
+        let ended = |code: i32, kept: Kept, said: &str| why(ExitStatus::from_raw(code << 8), &kept, said);
+        let printed = |line: &str| Kept { printed: Some(line.into()), ..Kept::default() };
+        let results = || Kept { any: true, ..Kept::default() };
+        assert_eq!(ended(0, results(), "a note\n"), None);
+        assert_eq!(
+            ended(0, printed("hello n1"), "").unwrap(),
+            "its launcher ended with exit code 0 and printed 'hello n1', and no results"
+        );
+        assert_eq!(
+            ended(255, Kept::default(), "").unwrap(),
+            "its launcher ended with exit code 255 and printed nothing"
+        );
+        let refused = "ssh: connect to host n1 port 22: Connection refused\n\n";
+        assert!(ended(255, printed("hello"), refused).unwrap().contains("exit code 255 and printed 'ssh: connect to"));
+        // What a task says of itself is what it is about.
+        assert_eq!(ended(7, results(), "powerband: the load failed\n").unwrap(), "the load failed");
+        assert_eq!(
+            why(ExitStatus::from_raw(9), &results(), "").unwrap(),
+            "its launcher ended with signal 9 and printed nothing"
+        );
     }
 
     #[test]

@@ -14,6 +14,9 @@ const RESTORING: Duration = Duration::from_secs(90);
 /// How long a task that has handed back its last event may take to end.
 const GOING: Duration = Duration::from_secs(10);
 
+/// Why a fleet ended that was cancelled.
+pub(crate) const CANCELLED: &str = "cancelled";
+
 /// How long a look at the launcher may fail before that ends the fleet.
 const UNANSWERED: Duration = Duration::from_secs(600);
 
@@ -160,7 +163,9 @@ impl<'a> Conducting<'a> {
     /// A node that was lost before we came is not started yet.
     fn as_started(&self, mut nodes: Vec<NodeStanding>) -> Vec<NodeStanding> {
         for node in &mut nodes {
-            if !self.started.contains(&node.position) && matches!(node.state, State::Lost | State::NotNeeded) {
+            if !self.started.contains(&node.position)
+                && matches!(node.state, State::Lost | State::NotNeeded | State::Cancelled)
+            {
                 node.state = State::NotStarted;
             }
         }
@@ -313,7 +318,7 @@ impl<'a> Conducting<'a> {
             let nodes = standings(fleet, self.with.folder, &attempts, &seen);
             self.with.listener.standing(&nodes);
             if live.is_empty() || Instant::now() >= until {
-                self.with.folder.end(&Ended { reason: "cancelled".into(), nodes: self.looked })?;
+                self.with.folder.end(&Ended { reason: CANCELLED.into(), nodes: self.looked })?;
                 return Ok(End::Cancelled(unconfirmed(&nodes)));
             }
             std::thread::sleep(Duration::from_millis(self.with.launcher.period_ms().min(500)));

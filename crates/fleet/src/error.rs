@@ -1,7 +1,7 @@
 //! Why a fleet cannot be made, run or read, sorted by what the caller can do.
 use std::path::{Path, PathBuf};
 
-use powerband_record::ErrorClass;
+use powerband_record::{ErrorClass, system_words};
 use thiserror::Error;
 
 /// Why.
@@ -44,7 +44,7 @@ pub enum FleetError {
 
 impl FleetError {
     pub(crate) fn file(doing: &'static str, path: &Path, why: &dyn std::fmt::Display) -> FleetError {
-        FleetError::File { doing, path: path.to_owned(), why: why.to_string() }
+        FleetError::File { doing, path: path.to_owned(), why: system_words(why) }
     }
 
     /// What the caller can do about it.

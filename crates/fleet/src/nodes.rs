@@ -2,6 +2,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use powerband_record::system_words;
+
 use crate::{FleetError, Node};
 
 /// More nodes than this are a slip of the fingers.
@@ -24,8 +26,8 @@ pub fn parse_nodes(text: &str) -> Result<Vec<String>, FleetError> {
 /// # Errors
 /// As [`parse_nodes`], and for a file that cannot be read.
 pub fn read_nodes(path: &Path) -> Result<Vec<String>, FleetError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read {}: {error}", path.display())))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| wrong(format!("cannot read {}: {}", path.display(), system_words(&error))))?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let mut nodes = Vec::new();
     for word in lines.flat_map(str::split_whitespace) {

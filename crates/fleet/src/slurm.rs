@@ -149,7 +149,10 @@ impl Launcher for Slurm {
 
 /// Runs a program of Slurm; what it printed.
 fn ask(program: &str, words: &[&str], input: Option<&str>) -> Result<String, FleetError> {
-    let none = |error: std::io::Error| FleetError::NoProgram { program: program.into(), why: error.to_string() };
+    let none = |error: std::io::Error| FleetError::NoProgram {
+        program: program.into(),
+        why: powerband_record::system_words(&error),
+    };
     let mut command = Command::new(program);
     command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.stdin(Stdio::piped()).spawn().map_err(none)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Attempts, Fleet, Folder, Seen, best};
+use crate::{Attempts, Fleet, Folder, Seen, best, conduct::CANCELLED};
 
 /// How a node is getting on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -22,8 +22,10 @@ pub enum State {
     Done,
     /// Its task ended before its last block, and will not go on by itself.
     Lost,
-    /// It was not needed: everything was decided before, or the fleet was cancelled.
+    /// It was not needed: everything was decided before.
     NotNeeded,
+    /// The fleet was cancelled before its task was started.
+    Cancelled,
 }
 
 impl State {
@@ -38,6 +40,7 @@ impl State {
             State::Done => "done",
             State::Lost => "lost",
             State::NotNeeded => "not needed",
+            State::Cancelled => "cancelled",
         }
     }
 }
@@ -72,18 +75,22 @@ impl NodeStanding {
     /// Whether nothing more comes of it, unless the fleet is resumed.
     #[must_use]
     pub fn is_final(&self) -> bool {
-        matches!(self.state, State::Done | State::Lost | State::NotNeeded)
+        matches!(self.state, State::Done | State::Lost | State::NotNeeded | State::Cancelled)
     }
 }
 
 /// How all nodes are getting on, in the drawn order; `seen`: what the launcher says, where it could be asked.
 #[must_use]
 pub fn standings(fleet: &Fleet, folder: &Folder, attempts: &Attempts, seen: &BTreeMap<u32, Seen>) -> Vec<NodeStanding> {
-    let (starts, over) = (folder.starts(), folder.ended().is_some());
+    let starts = folder.starts();
+    let unstarted = folder.ended().map_or(State::NotStarted, |ended| match ended.reason.as_str() {
+        CANCELLED => State::Cancelled,
+        _ => State::NotNeeded,
+    });
     let standing = |(position, node): (u32, &crate::Node)| {
         let all = attempts.get(&position).map_or(&[][..], Vec::as_slice);
         let counts = best(all);
-        let (state, why) = state_of(all, seen.get(&position), starts.get(&position), over);
+        let (state, why) = state_of(all, seen.get(&position), starts.get(&position), unstarted);
         NodeStanding {
             position,
             node: node.name.clone(),
@@ -104,7 +111,7 @@ fn state_of(
     attempts: &[crate::Attempt],
     seen: Option<&Seen>,
     start: Option<&crate::Start>,
-    over: bool,
+    unstarted: State,
 ) -> (State, Option<String>) {
     if best(attempts).is_some_and(crate::Attempt::is_complete) {
         return (State::Done, None);
@@ -123,7 +130,7 @@ fn state_of(
         (_, Some(start)) if attempts.is_empty() && start.refused.is_some() => (State::Lost, start.refused.clone()),
         (_, Some(start)) => (State::Lost, Some(why.or_else(|| start.refused.clone()).unwrap_or_else(without_a_word))),
         (_, None) if !attempts.is_empty() => (State::Lost, Some(why.unwrap_or_else(without_a_word))),
-        (_, None) => (if over { State::NotNeeded } else { State::NotStarted }, None),
+        (_, None) => (unstarted, None),
     }
 }
 

@@ -61,7 +61,7 @@ pub enum ConfirmError {
     #[error("nothing waits to be confirmed; {0}")]
     Busy(Holder),
     /// Somebody else's.
-    #[error("cannot confirm what {holder}: {errno}; do it as the user who set it")]
+    #[error("{holder} and cannot be told to keep its settings: {errno}; confirm as the user who set them")]
     Refused {
         /// Who waits.
         holder: Holder,

@@ -6,6 +6,9 @@ use powerband_machine::wire::OwnerPlace;
 
 use crate::Caller;
 
+/// The variable that names the folder of ledger, lock and results.
+const STATE_VARIABLE: &str = "POWERBAND_STATE_DIR";
+
 /// Where root keeps ledger, lock and results.
 const ROOTS_FOLDER: &str = "/var/lib/powerband";
 
@@ -112,6 +115,13 @@ pub fn store_folder() -> Option<PathBuf> {
     })
 }
 
+/// What `$POWERBAND_STATE_DIR` says where that is no whole path, which would be another folder for each place it is used from.
+#[must_use]
+pub fn relative_state_folder() -> Option<PathBuf> {
+    let named = std::env::var_os(STATE_VARIABLE).map(PathBuf::from);
+    named.filter(|path| !path.as_os_str().is_empty() && !path.is_absolute())
+}
+
 /// Where ledger and lock live: with the results, unless root was called by sudo and they lie in a folder of the caller's.
 /// What he could write there root would do, so that they are in `/var/lib/powerband` then. Not made here.
 #[must_use]
@@ -124,7 +134,7 @@ fn choose_ledger_folder(named: PathBuf, caller: Option<Caller>, owner: &dyn Fn(&
 }
 
 fn choose_state_folder(root: bool, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    variable("POWERBAND_STATE_DIR").or_else(|| match root {
+    variable(STATE_VARIABLE).or_else(|| match root {
         true => Some(ROOTS_FOLDER.into()),
         false => variable("XDG_STATE_HOME")
             .or_else(|| variable("HOME").map(|home| home.join(".local/state")))

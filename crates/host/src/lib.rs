@@ -75,7 +75,7 @@ pub use carried::Carried;
 pub use confirmation::{ConfirmError, Confirmation, confirm};
 pub use facts::{
     ObserverUsage, address_towards, boot_id, hostname, machine_name, observer_usage, own_place, random_key,
-    random_seed, state_folder, store_folder, unix_time_ms, unix_time_s,
+    random_seed, relative_state_folder, state_folder, store_folder, unix_time_ms, unix_time_s,
 };
 pub use files::user_name;
 pub use guardian::{Takeover, stand_guard};
@@ -84,7 +84,7 @@ pub use interrupts::interrupts;
 pub use ledger_file::FileLedger;
 pub use lent::lent_environment;
 pub use local::LocalMachine;
-pub use lock::{Holder, Lock, LockError, holder, shortened};
+pub use lock::{Holder, Lock, LockError, held_since, holder, shortened, wait_or_stop};
 pub use namespaces::{agent_folder, folder_there, remove_unused_folder};
 pub use owner::{is_alive, this_process};
 pub use process::GUARDIAN_VERB;

@@ -26,7 +26,7 @@ pub struct Holder {
     pub pid: u32,
     /// Since when, Unix seconds.
     pub since_unix_s: u64,
-    /// What it is doing, as it goes on behind "is": `turning cpufreq.governor`.
+    /// What it is doing, in the words it was called with: `try governor=all -- make`.
     pub doing: String,
     /// Whether it lets go within moments by itself, so that waiting for it pays.
     #[serde(default)]
@@ -41,19 +41,31 @@ impl std::fmt::Display for Holder {
         if self.pid == 0 {
             return f.write_str("another powerband holds this machine");
         }
-        if self.since_unix_s == 0 {
-            return write!(f, "powerband {} is {}", self.pid, self.doing);
+        write!(f, "powerband {} ({}) ", self.pid, self.doing)?;
+        match self.since_unix_s {
+            0 => f.write_str("holds this machine"),
+            since_unix_s => write!(f, "{}", held_since(since_unix_s)),
         }
-        let (hour, minute) = (self.since_unix_s / 3600 % 24, self.since_unix_s / 60 % 60);
-        write!(f, "powerband {} is {} since {hour:02}:{minute:02} UTC", self.pid, self.doing)
     }
+}
+
+/// Since when a machine is held, as a sentence goes on behind who holds it.
+#[must_use]
+pub fn held_since(unix_s: u64) -> String {
+    format!("has held this machine since {:02}:{:02} UTC", unix_s / 3600 % 24, unix_s / 60 % 60)
+}
+
+/// What to do about another powerband, as a sentence goes on; empty for one that did not say who it is.
+#[must_use]
+pub fn wait_or_stop(pid: u32) -> String {
+    if pid == 0 { String::new() } else { format!("; wait for it, or stop it with `kill {pid}`") }
 }
 
 /// Why the lock could not be had.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LockError {
     /// Somebody has it.
-    #[error("{0}")]
+    #[error("{}{}", .0, wait_or_stop(.0.pid))]
     Held(Holder),
     /// Somebody else than root could have written what root would do.
     #[error("{place} {why}, and root does what is written there; set POWERBAND_STATE_DIR to a folder of root's alone")]

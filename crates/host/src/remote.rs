@@ -22,8 +22,10 @@ use crate::way::Way;
 
 /// How much longer than any other answer one may take that changes something, ns: a program of ten seconds among them.
 pub(crate) const CHANGE_NS: u64 = 15_000_000_000;
-/// How long the answer to "are you there" may take, ns.
+/// How long the answer to "are you there" may take at most, ns.
 const SIGN_OF_LIFE_NS: u64 = 5_000_000_000;
+/// Silence that is worth a word where a connection ends, ns.
+const LONG_SILENCE_NS: u64 = 1_000_000_000;
 /// How long it may take to be told that we let go, ns.
 const LAST_WORD_NS: u64 = 1_000_000_000;
 /// How long the agent has to restore and end once we let go, ns.
@@ -331,7 +333,7 @@ impl Link {
 
     /// Renews the lease without waiting for the answer.
     fn renew(&mut self) -> Result<(), Silence> {
-        let until_ns = crate::now_ns() + SIGN_OF_LIFE_NS;
+        let until_ns = crate::now_ns() + self.sign_of_life_ns();
         self.last += 1;
         self.unanswered = Some((self.last, until_ns));
         let lease = Call::Lease(self.silent_ns.saturating_add(LEASE_MARGIN_NS));
@@ -339,12 +341,26 @@ impl Link {
         self.take_heard()
     }
 
+    /// How long the answer to "are you there" may take, ns.
+    fn sign_of_life_ns(&self) -> u64 {
+        SIGN_OF_LIFE_NS.min(self.answer_ns)
+    }
+
     fn lose(&mut self, silence: &Silence) {
         if self.lost.is_some() {
             return;
         }
         self.mouth = None;
+        let silent_ns = crate::now_ns().saturating_sub(self.spoke_ns.max(self.ear.heard_ns()));
+        let owes_answer = self.ear.heard_ns() < self.spoke_ns;
+        let tenths_ns = (silent_ns + 50_000_000) / 100_000_000 * 100_000_000;
+        let silent = format!("it did not answer for {}", powerband_record::format_duration(tenths_ns));
         let why = match silence {
+            Silence::TooLate => silent,
+            // An agent that was stopped is ended by its guardian.
+            Silence::Ended if owes_answer && silent_ns >= LONG_SILENCE_NS => {
+                self.way.ending(&format!("{silent}, and then the connection ended"))
+            }
             Silence::Ended => self.way.ending("the connection ended"),
             other => other.to_string(),
         };
@@ -533,14 +549,14 @@ impl Member for RemoteMachine {
 
     fn tend(&mut self) {
         let link = self.link.get_mut();
-        let now_ns = crate::now_ns();
+        let (now_ns, life_ns) = (crate::now_ns(), link.sign_of_life_ns());
         if link.lost.is_some() {
             return;
         }
         let tended = match link.unanswered {
             // Part of a long message on a slow connection is a sign of life as well.
-            Some((_, until_ns)) if until_ns <= now_ns && link.ear.heard_ns() + SIGN_OF_LIFE_NS > now_ns => {
-                link.unanswered = Some((link.last, link.ear.heard_ns() + SIGN_OF_LIFE_NS));
+            Some((_, until_ns)) if until_ns <= now_ns && link.ear.heard_ns() + life_ns > now_ns => {
+                link.unanswered = Some((link.last, link.ear.heard_ns() + life_ns));
                 Ok(())
             }
             Some((_, until_ns)) if until_ns <= now_ns => Err(Silence::TooLate),

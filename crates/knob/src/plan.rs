@@ -268,6 +268,11 @@ fn under_governor(
     // A tunable left without a site means the policies that run its governor; a frequency means all policies.
     let all_needed = explicit || named.knob.about().phase != Phase::Tunable;
     if let Some((site, found)) = other.filter(|_| all_needed || then == 0) {
+        // What is advised must work: a frequency that is refused under its governor, too, is refused for that.
+        if named.knob.about().phase == Phase::Frequency {
+            let sites = named.knob.sites(&named.name, machine, &at)?;
+            named.parse_at(text, machine, &sites.sites)?;
+        }
         let short = named.knob.about().short;
         let hint = format!("governor={governor} {short}={text} together");
         return Err(KnobError::NeedsFirst { knob: named.name, needs: governor, site, found, hint });

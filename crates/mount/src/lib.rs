@@ -184,7 +184,7 @@ impl Mount {
         if self::device(&folder) == Ok(device)
             && let Err(error) = rustix::mount::unmount(&folder, UnmountFlags::DETACH)
         {
-            return Err(MountError::Failed { folder, why: error.to_string().to_lowercase() });
+            return Err(MountError::Failed { folder, why: powerband_record::system_words(&error) });
         }
         Ok(())
     }

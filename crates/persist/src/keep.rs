@@ -8,6 +8,7 @@ mod overlay;
 mod place;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use powerband_knob::{PlannedKnob, Selection, resolve, resolve_here};
 use powerband_machine::{Action, EntryId, Hold, KEPT, Look, OpenEntry, Turn};
@@ -344,8 +345,12 @@ impl Keeping {
     }
 }
 
-/// The entries that `unkeep` takes back.
+/// The entries that `unkeep` takes back: those of the files that keep something, and those of the list of them and its folder,
+/// which stay until nothing else is left.
 #[must_use]
-pub fn kept_entries(open: &[OpenEntry]) -> Vec<EntryId> {
-    open.iter().filter(|entry| entry.is_kept()).map(|entry| entry.id).collect()
+pub fn kept_entries(open: &[OpenEntry]) -> [Vec<EntryId>; 2] {
+    let of_list = |entry: &&OpenEntry| Path::new(MANIFEST).starts_with(&entry.turn.site);
+    let (list, files): (Vec<&OpenEntry>, Vec<&OpenEntry>) =
+        open.iter().filter(|entry| entry.is_kept()).partition(of_list);
+    [files, list].map(|entries| entries.iter().map(|entry| entry.id).collect())
 }

@@ -15,6 +15,7 @@ mod keep;
 mod look;
 mod noise;
 mod pace;
+mod refused;
 mod service;
 mod sim;
 mod store;
@@ -32,6 +33,7 @@ pub(crate) use keep::{Keep, Unkeep};
 pub(crate) use look::{Capture, Doctor, Get, Info, InfoPart, Knobs, Watch, WhyKnob};
 pub(crate) use noise::{Calibrate, Compare};
 pub(crate) use pace::{Cpuspeed, Pace, PaceRule};
+pub(crate) use refused::in_plain_words;
 pub(crate) use service::Service;
 pub(crate) use sim::{MountLoad, Sim, SimVerb};
 pub(crate) use store::{Push, StoreArgs, StoreVerb};
@@ -59,6 +61,11 @@ impl Cli {
         }
         Ok(cli)
     }
+}
+
+/// Whether a verb has verbs of its own.
+pub(crate) fn has_verbs(name: &str) -> bool {
+    command().find_subcommand(name).is_some_and(clap::Command::has_subcommands)
 }
 
 /// The environment variable that gives the seed of experiments which name none.
@@ -104,7 +111,7 @@ pub(crate) struct Shared {
     #[arg(long, global = true, value_name = "LIST", help_heading = MACHINE)]
     pub(crate) machines: Vec<String>,
     /// Use only these CPUs, e.g. 1 or 0-3,8 (default: all)
-    #[arg(short = 'c', long = "cpus", global = true, value_name = "LIST", help_heading = MACHINE)]
+    #[arg(short = 'c', long = "cpus", global = true, value_name = "LIST", value_parser = cpus, help_heading = MACHINE)]
     pub(crate) cpus: Option<CpuList>,
     /// TOML file that defines extra knobs as [knobs.NAME] (a plan, or part of one)
     #[arg(long = "knobs", global = true, value_name = "FILE", help_heading = MACHINE)]
@@ -137,6 +144,16 @@ pub(crate) struct Shared {
     /// Print help (-h: summary, --help: all)
     #[arg(short, long, global = true, action = clap::ArgAction::Help, help_heading = OUTPUT)]
     help: Option<bool>,
+}
+
+/// The list of CPUs of an option, which means some.
+fn cpus(text: &str) -> Result<CpuList, String> {
+    match text.parse::<CpuList>() {
+        Ok(cpus) if cpus.is_empty() => {
+            Err("the list is empty; write e.g. 1 or 0-3,8, or leave it out for all CPUs".into())
+        }
+        parsed => parsed.map_err(|error| error.to_string()),
+    }
 }
 
 fn answer_time_ns(text: &str) -> Result<u64, String> {

@@ -5,6 +5,7 @@ mod corrected;
 mod dry_run;
 mod exit;
 mod failure;
+mod file;
 mod held;
 mod hint;
 mod incomplete;
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     if let Some(code) = powerband_agent::hidden_verb() {
         return code;
     }
-    let parsed = cli::command().try_get_matches().and_then(|words| Cli::of(&words));
+    let parsed = cli::command().try_get_matches().and_then(|words| Cli::of(&words)).map_err(cli::in_plain_words);
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),
@@ -47,6 +48,10 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Answer {
+    // An agent says so to its owner.
+    if !matches!(cli.verb, Verb::Agent(_)) {
+        powerband_rig::check_place()?;
+    }
     let shared = machines::of_options(cli.shared, &cli.verb)?;
     if matches!(
         cli.verb,

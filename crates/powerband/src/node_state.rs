@@ -16,5 +16,8 @@ pub(crate) fn own_state() -> Result<(), Failure> {
     let folder = powerband_rig::store_folder()?.join("nodes").join(powerband_host::hostname());
     let mut same = Command::new("/proc/self/exe");
     let error = same.args(std::env::args_os().skip(1)).env(STATE_FOLDER, &folder).exec();
-    Err(Failure::new(Exit::CannotGoOn, format!("powerband cannot be started with {}: {error}", folder.display())))
+    Err(Failure::new(
+        Exit::CannotGoOn,
+        format!("powerband cannot be started with {}: {}", folder.display(), powerband_record::system_words(&error)),
+    ))
 }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use indicatif::ProgressBar;
+use powerband_record::system_words;
 use powerband_rig::Note;
 
 use crate::exit::{Answer, Exit, Failure};
@@ -30,7 +31,7 @@ fn written(result: io::Result<()>) -> bool {
 /// The code the command ends with: not 0 where its result could not be printed.
 pub(crate) fn end(code: u8) -> ExitCode {
     if let Some(why) = UNPRINTED.get() {
-        error(&format!("the result could not be written to standard output: {why}"));
+        error(&format!("the result could not be written to standard output: {}", system_words(why)));
         return ExitCode::from(if code == 0 { Exit::CannotGoOn as u8 } else { code });
     }
     ExitCode::from(code)
@@ -170,7 +171,7 @@ pub(crate) fn usage_error(refused: &clap::Error) -> ExitCode {
     }
     // Without a verb there is nothing to be precise about: say what the command is for.
     if matches!(refused.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
-        let verb = crate::typed::as_text().nth(1).filter(|word| word == "sim");
+        let verb = crate::typed::as_text().skip(1).find(|word| crate::cli::has_verbs(word));
         let text = verb.map_or_else(crate::cli::first_screen, |_| refused.to_string());
         let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
         return ExitCode::from(Exit::Usage as u8);

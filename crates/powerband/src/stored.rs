@@ -2,15 +2,30 @@
 use powerband_record::Event;
 use powerband_report::Model;
 use powerband_report::timelines::Timelines;
-use powerband_session::is_gone;
+use powerband_session::{SessionError, is_gone};
 use powerband_store::Store;
 
 use crate::cli::Shared;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 
-/// The store that the options name, for verbs that need an experiment.
+/// The store that the options name; `None` where none is named and there is none yet.
+///
+/// # Errors
+/// A file that was named on the command line and is not there: a slip of the keyboard is no empty store.
+pub(crate) fn find_store(shared: &Shared) -> Result<Option<Store>, Failure> {
+    let found = powerband_session::store::find(shared.store.as_deref())?;
+    match store_named(shared).filter(|name| found.is_none() && !powerband_store::is_shared(name)) {
+        Some(name) => Err(usage(format!(
+            "there is no store {name}; check its spelling, or make it with `powerband --store {} try …`",
+            powerband_report::words::quoted(&name)
+        ))),
+        None => Ok(found),
+    }
+}
+
+/// The same for verbs that need an experiment.
 pub(crate) fn need_store(shared: &Shared) -> Result<Store, Failure> {
-    Ok(powerband_session::store::need(shared.store.as_deref())?)
+    find_store(shared)?.ok_or_else(|| SessionError::NoExperiments.into())
 }
 
 /// What the store says of one experiment, and whether it still runs.

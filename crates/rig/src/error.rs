@@ -1,4 +1,6 @@
 //! Why a rig cannot be opened or used, sorted by what the caller can do about it.
+use std::path::PathBuf;
+
 use powerband_host::{AgentError, LockError, RecordedError, RemoteError};
 use powerband_machine::{Errno, LedgerError};
 use powerband_record::{ErrorClass, Hint, Side};
@@ -71,6 +73,14 @@ pub enum RigError {
     /// There is no state folder.
     #[error("there is no place for results: set HOME, or POWERBAND_STATE_DIR to a folder")]
     NoPlace,
+    /// The state folder is named in a way that depends on where one is.
+    #[error("POWERBAND_STATE_DIR is '{}', which is no whole path; write POWERBAND_STATE_DIR={}", .named.display(), .whole.display())]
+    RelativePlace {
+        /// As it was named.
+        named: PathBuf,
+        /// The same from the root.
+        whole: PathBuf,
+    },
     /// A file that was named cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
@@ -162,6 +172,7 @@ impl RigError {
             | RigError::SameSimulated(_)
             | RigError::Words(_)
             | RigError::NoPlace
+            | RigError::RelativePlace { .. }
             | RigError::MachineFile { .. }
             | RigError::Profile(_)
             | RigError::Recording(_) => Usage,

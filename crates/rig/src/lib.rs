@@ -25,6 +25,8 @@ pub use names::Names;
 pub use note::{Note, Notes};
 pub use open::open;
 pub use powerband_machine::wire::Purpose;
-pub use rig::{Opening, Rig, check_lost, is_lost, ledger_locations, lock, lock_folder, state_folder, store_folder};
+pub use rig::{
+    Opening, Rig, check_lost, check_place, is_lost, ledger_locations, lock, lock_folder, state_folder, store_folder,
+};
 pub use served::{Service, serve};
 pub use simulated::profile;

@@ -203,10 +203,8 @@ impl Members<'_> {
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })
             .collect();
-        let seconds = powerband_host::unix_time_s();
-        let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
         let (pid, host) = (powerband_host::this_process().pid, powerband_host::hostname());
-        format!("powerband {pid} on {host} is {doing} since {hour:02}:{minute:02} UTC")
+        format!("powerband {pid} on {host} ({doing}) {}", powerband_host::held_since(powerband_host::unix_time_s()))
     }
 }
 

@@ -159,6 +159,16 @@ pub fn state_folder() -> Result<PathBuf, RigError> {
     powerband_host::state_folder().ok_or(RigError::NoPlace)
 }
 
+/// That the state folder, where one is named, is named by its whole path: any other was taken for none.
+///
+/// # Errors
+/// [`RigError::RelativePlace`].
+pub fn check_place() -> Result<(), RigError> {
+    let Some(named) = powerband_host::relative_state_folder() else { return Ok(()) };
+    let whole = std::path::absolute(&named).unwrap_or_else(|_| Path::new("/").join(&named));
+    Err(RigError::RelativePlace { named, whole })
+}
+
 /// Where results live.
 ///
 /// # Errors

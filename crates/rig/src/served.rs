@@ -11,7 +11,7 @@ use powerband_machine::wire::{Hello, Purpose, Refusal};
 use powerband_record::{ErrorClass, Side};
 
 use crate::real::local_machine;
-use crate::{LedgerLocation, Notes, RigError, access, leftovers, lock};
+use crate::{LedgerLocation, Notes, RigError, access, check_place, leftovers, lock};
 
 /// How an agent's service ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,7 @@ impl Served {
     /// # Errors
     /// [`RigError`], as for any owner.
     fn open(hello: &Hello, carried: Option<Carried>, notes: &mut dyn Notes) -> Result<Served, RigError> {
+        check_place()?;
         let looks = hello.purpose.only_looks();
         let folder = agent_folder(hello.owner.as_ref());
         let folder = if looks { folder.unwrap_or_default() } else { folder.ok_or(RigError::NoPlace)? };

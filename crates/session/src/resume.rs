@@ -6,7 +6,7 @@ use powerband_experiment::{
     standing, standing_of_extended,
 };
 use powerband_machine::{User, World};
-use powerband_record::{Event, ExperimentHeader, Finding, JOURNAL_VERSION, Owner, Resumption, Started};
+use powerband_record::{Event, ExperimentHeader, Finding, JOURNAL_VERSION, Owner, Resumption, Started, system_words};
 use powerband_rig::{FileError, MAX_WRITTEN_BYTES, Names, Notes, Opening, Purpose, read_text};
 use powerband_store::Store;
 
@@ -187,7 +187,7 @@ fn check_header(header: &ExperimentHeader) -> Result<(), String> {
         return Err(format!("it was begun on {}, this is {host}; go on with it there", header.host));
     }
     match header.owner.as_ref().filter(|owner| powerband_host::is_alive(owner)) {
-        Some(owner) => Err(format!("powerband {} still runs it; wait for it, or stop it with Ctrl-C", owner.pid)),
+        Some(owner) => Err(format!("powerband {} still runs it{}", owner.pid, powerband_host::wait_or_stop(owner.pid))),
         None => Ok(()),
     }
 }
@@ -201,7 +201,7 @@ fn enter(header: &ExperimentHeader, names: &Names) -> Result<bool, String> {
         Err(_) if names.simulated() => Ok(false),
         Err(error) => Err(format!(
             "the folder it was begun in, {folder}, cannot be entered ({}); make it again, or begin the experiment again",
-            error.to_string().to_lowercase()
+            system_words(&error)
         )),
     }
 }

@@ -89,14 +89,6 @@ pub fn find_journal() -> Result<Option<Store>, SessionError> {
     find(Some(&journal()?))
 }
 
-/// As [`find`], for callers that need an experiment.
-///
-/// # Errors
-/// [`SessionError::NoExperiments`] besides.
-pub fn need(named: Option<&Path>) -> Result<Store, SessionError> {
-    find(named)?.ok_or(SessionError::NoExperiments)
-}
-
 /// Reports what a person should know of the delivery to a shared store.
 pub fn note(store: &mut Store, notes: &mut dyn Notes) {
     for notice in store.take_notices() {

@@ -101,7 +101,7 @@ pub(crate) fn copy_to(db: &Connection, path: &Path) -> Result<(), StoreError> {
 fn create(path: &Path) -> Result<(), StoreError> {
     let cannot = |at: &Path, error: &std::io::Error| match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::Full { path: path.to_owned() },
-        _ => StoreError::CannotCreate { path: at.to_owned(), why: error.to_string() },
+        _ => StoreError::CannotCreate { path: at.to_owned(), why: powerband_record::system_words(error) },
     };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);

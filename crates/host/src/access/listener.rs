@@ -122,7 +122,10 @@ impl Listener {
         let started = admitted.and_then(|()| {
             let failed = |error: std::io::Error| Refusal {
                 class: powerband_record::ErrorClass::Aborted,
-                why: format!("no process can be started for this connection: {error}"),
+                why: format!(
+                    "no process can be started for this connection: {}",
+                    powerband_record::system_words(&error)
+                ),
             };
             let output = stream.try_clone().map_err(failed)?;
             self.start(stream.try_clone().map_err(failed)?.into(), output.into()).map_err(failed)

@@ -26,7 +26,7 @@ impl Peer {
     /// # Errors
     /// [`PeerRefused`].
     pub fn of(socket: impl AsFd) -> Result<Peer, PeerRefused> {
-        let refused = |error: std::io::Error| PeerRefused(error.to_string());
+        let refused = |error: std::io::Error| PeerRefused(powerband_record::system_words(&error));
         let (pid, uid, gid) = crate::raw::peer_of(socket.as_fd()).map_err(refused)?;
         let mut groups = crate::raw::peer_groups(socket.as_fd()).map_err(refused)?;
         groups.push(gid);

@@ -75,7 +75,8 @@ fn a_second_owner_is_told_who_the_first_is() {
     assert_eq!((holder.pid, holder.doing.as_str()), (first.id(), "turning cpufreq.governor"));
     assert!(holder.since_unix_s.abs_diff(powerband_host::unix_time_s()) < 60);
     let words = holder.to_string();
-    assert!(words.starts_with(&format!("powerband {} is turning cpufreq.governor since ", first.id())), "{words}");
+    let starts = format!("powerband {} (turning cpufreq.governor) has held this machine since ", first.id());
+    assert!(words.starts_with(&starts), "{words}");
     first.kill().unwrap();
     first.wait().unwrap();
     // Its words are still there, but the lock decides.

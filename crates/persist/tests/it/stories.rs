@@ -69,8 +69,9 @@ fn recover(world: &mut SimWorld, faults: &Faults) {
 }
 
 fn unkeep(world: &mut SimWorld) {
-    let kept = kept_entries(&near(world).open_entries());
-    restore(near(world), &kept, false);
+    for kept in kept_entries(&near(world).open_entries()) {
+        restore(near(world), &kept, false);
+    }
 }
 
 fn now(world: &mut SimWorld) -> BTreeMap<&'static str, Option<String>> {

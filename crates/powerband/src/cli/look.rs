@@ -95,6 +95,9 @@ pub(crate) struct Watch {
     /// Write one row per sample to FILE.csv or FILE.jsonl instead of the screen (-: standard output)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) log: Option<PathBuf>,
+    /// With --log: write over a file that is there
+    #[arg(long, requires = "log", help_heading = OUTPUT)]
+    pub(crate) force: bool,
     /// Time between samples, at least 100ms (simulated machines: 10ms)
     #[arg(long, value_name = "TIME", default_value = "1s", allow_hyphen_values = true, help_heading = COMMON)]
     pub(crate) interval: String,

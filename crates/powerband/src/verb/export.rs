@@ -13,7 +13,7 @@ use crate::cli::{Export, Exports, Format, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::failure::not_found;
 use crate::stored::{model, need_store, readings};
-use crate::{output, page};
+use crate::{file, output, page};
 
 pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
     let store = need_store(shared)?;
@@ -108,10 +108,7 @@ fn picture(shared: &Shared, store: &Store, id: i64, args: &Export) -> Result<Str
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Answer {
-    powerband_host::with_rights_for(path, || std::fs::write(path, bytes)).map_err(|error| {
-        let exit = if error.kind() == std::io::ErrorKind::PermissionDenied { Exit::Denied } else { Exit::CannotGoOn };
-        Failure::new(exit, format!("cannot write {}: {}", path.display(), error.to_string().to_lowercase()))
-    })?;
+    file::write(path, bytes, true, "-o FILE")?;
     Ok(Exit::Fine as u8)
 }
 

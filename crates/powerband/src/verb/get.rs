@@ -59,7 +59,10 @@ pub(crate) fn run(shared: &Shared, args: &Get) -> Answer {
         return unreadable.map_or(Ok(said), Err);
     }
     let mut text = String::new();
-    for Row { side, reading, was_set_to } in &readings {
+    // The failure says all that is known of one alone.
+    let failed = readings.iter().filter(|row| row.reading.unreadable.is_some()).count();
+    let told = |row: &&Row| failed != 1 || row.reading.unreadable.is_none();
+    for Row { side, reading, was_set_to } in readings.iter().filter(told) {
         let side = side.prefix();
         let cpus = reading.cpus.as_ref().map(|cpus| format!(" (cpus {cpus})")).unwrap_or_default();
         let lost = was_set_to.as_ref().map_or_else(String::new, |ours| {
@@ -83,7 +86,9 @@ fn unreadable(readings: &[Row]) -> Option<Failure> {
         0 => String::new(),
         others => format!(", and {others} more"),
     };
-    Some(Failure::new(exit, format!("cannot read {} from {path}: {errno}{others}{next}", reading.knob)))
+    // A file that is read as a knob is named by its path.
+    let from = if reading.knob.ends_with(path) { String::new() } else { format!(" from {path}") };
+    Some(Failure::new(exit, format!("cannot read {}{from}: {errno}{others}{next}", reading.knob)))
 }
 
 /// What `set` had left where something else reads now. Limits, which show what came of a request a moment later, are not

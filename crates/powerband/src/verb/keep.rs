@@ -4,10 +4,10 @@ mod unconfirmed;
 
 use std::collections::BTreeSet;
 
-use powerband_knob::{Applied, PlannedKnob, plan, restore};
+use powerband_knob::{Applied, Phase, PlannedKnob, plan, resolve, restore};
 use powerband_machine::{EntryId, Errno, Machine};
 use powerband_persist::{KeepError, Keeping, KeptSetting, Manifest, Origin, kept_entries, set_by};
-use powerband_record::{CpuList, IntoOrdered as _, Setting, Side};
+use powerband_record::{Assignment, CpuList, IntoOrdered as _, Setting, Side};
 use powerband_report::{Model, advice};
 use powerband_rig::Names;
 use schemars::JsonSchema;
@@ -92,7 +92,7 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
         let kept: Option<Result<(Keeping, Vec<String>), Failure>> = rig.world().machine(side).map(|machine| {
             let keeping = keeping(machine, shared, &asked, side)?;
             write(machine, &keeping, &mut written.entries)?;
-            let lines = lines_of(side, &keeping.manifest);
+            let lines = lines_of(side, &keeping.manifest, "kept");
             Ok((keeping, lines))
         });
         // What was written is undone with the rest, also where writing has failed.
@@ -237,26 +237,42 @@ fn rehearse(shared: &Shared, rig: &mut Rig, asked: &Asked) -> Answer {
         let Some(machine) = rig.world().machine(side) else { continue };
         let keeping = keeping(machine, shared, asked, side)?;
         lines.extend(keeping.files.iter().map(diff::of));
-        lines.extend(lines_of(side, &keeping.manifest));
+        lines.extend(lines_of(side, &keeping.manifest, "would be kept"));
         machines.push((side, keeping));
     }
     if shared.json {
         return print(&machines, true);
     }
+    lines.extend(untried(&asked.setting));
     lines.push("nothing was changed".to_owned());
     output::print(&lines.join("\n"));
     Ok(Exit::Fine as u8)
 }
 
-/// Each place with what it keeps, a line each.
-fn lines_of(side: Side, manifest: &Manifest) -> Vec<String> {
+/// That nobody knows yet whether the kernel takes these values, where there are such: it has no list of what it takes.
+fn untried(setting: &Setting) -> Option<String> {
+    let untried = |assignment: &&Assignment| {
+        let named = resolve(&assignment.knob.name);
+        named.is_ok_and(|named| matches!(named.knob.about().phase, Phase::Sysctl | Phase::File))
+    };
+    let values: Vec<String> = setting.assignments.iter().filter(untried).map(ToString::to_string).collect();
+    (!values.is_empty()).then(|| {
+        format!(
+            "whether the kernel takes {} is known once it is set; `powerband keep` keeps nothing that is refused",
+            values.join(" and ")
+        )
+    })
+}
+
+/// Each place with what it keeps, a line each; `kept` is what is said of it.
+fn lines_of(side: Side, manifest: &Manifest, kept: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let there = side.prefix();
     for setting in &manifest.settings {
         let of = setting.experiment.map(|id| format!(" (experiment {id})")).unwrap_or_default();
         let (knob, value) = (&setting.knob, &setting.value);
         let at = if setting.everywhere { String::new() } else { format!("@{}", setting.site) };
-        let line = format!("{there}kept over reboots: {knob}{at}={value}{of}, set at boot by {}", setting.by);
+        let line = format!("{there}{kept} over reboots: {knob}{at}={value}{of}, set at boot by {}", setting.by);
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -287,7 +303,7 @@ fn list(shared: &Shared) -> Answer {
         let Some(machine) = rig.world().machine(side) else { continue };
         let manifest = Manifest::read(machine).map_err(KeepError::from)?;
         if !manifest.is_empty() {
-            lines.extend(lines_of(side, &manifest));
+            lines.extend(lines_of(side, &manifest, "kept"));
             lines.extend(manifest.verdict.iter().map(|verdict| format!("  {verdict}")));
             lines.extend(manifest.files.iter().map(|file| format!("  {}", file.path)));
             machines.push(OnMachine { side, manifest, written: Vec::new() });
@@ -342,9 +358,14 @@ pub(crate) fn remove(shared: &Shared, args: &Unkeep) -> Answer {
     let mut found = false;
     for side in rig.world().sides() {
         let Some(machine) = rig.world().machine(side) else { continue };
-        let entries = kept_entries(&machine.open_entries());
-        found |= !entries.is_empty();
-        restored.extend(restore(machine, &entries, args.force));
+        let [files, list] = kept_entries(&machine.open_entries());
+        found |= !(files.is_empty() && list.is_empty());
+        let mut here = restore(machine, &files, args.force);
+        // While a file is left, as one that somebody has changed, the list goes on naming it.
+        if here.foreign.is_empty() && here.failed.is_empty() {
+            here.extend(restore(machine, &list, args.force));
+        }
+        restored.extend(here);
     }
     // A file that somebody has changed holds up what is below it, and is told of once.
     let left: Vec<String> = restored.foreign.iter().map(|foreign| foreign.site.clone()).collect();

@@ -6,12 +6,12 @@ use powerband_store::{State, Summary};
 
 use crate::cli::Shared;
 use crate::exit::{Answer, Exit};
-use crate::stored::store_named;
+use crate::stored::{find_store, store_named};
 use crate::{output, rig};
 
 pub(crate) fn run(shared: &Shared) -> Answer {
     rig::report_leftovers(shared);
-    let store = powerband_session::store::find(shared.store.as_deref())?;
+    let store = find_store(shared)?;
     let summaries = store.map(|store| store.list()).transpose()?.unwrap_or_default();
     let list = List::new(summaries.into_iter().map(row).collect());
     if shared.json {

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use clap::Command;
 use powerband_host::with_rights_for;
+use powerband_record::system_words;
 
 use crate::cli::{self, Man, VERB_GROUPS};
 use crate::exit::{Answer, Exit, Failure, usage};
@@ -40,10 +41,7 @@ fn write_all(root: &Command, folder: &Path) -> Result<(), Failure> {
             text.map_or_else(|| std::fs::create_dir_all(path), |text| std::fs::write(path, text))
         });
         done.map_err(|error| {
-            Failure::new(
-                Exit::CannotGoOn,
-                format!("cannot write {}: {}", path.display(), error.to_string().to_lowercase()),
-            )
+            Failure::new(Exit::CannotGoOn, format!("cannot write {}: {}", path.display(), system_words(&error)))
         })
     };
     written(folder, None)?;

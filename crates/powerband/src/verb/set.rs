@@ -292,13 +292,25 @@ fn confirmed(rig: &mut Rig, shared: &Shared, told: &SetOutput, confirmation: &Co
             let time = format_duration(within_ns);
             return Err(Failure::new(Exit::Failed, format!("nobody confirmed within {time}: everything was restored")));
         }
-        Answered::Stopped => return Ok(Exit::Stopped as u8),
+        Answered::Stopped => return Err(Failure::new(Exit::Stopped, stopped(told))),
         Answered::Lost => {
             rig::check_lost(rig.world())?;
             return Err(Failure::new(Exit::CannotGoOn, "a machine was lost"));
         }
     }
     Ok(Exit::Fine as u8)
+}
+
+/// What is said where a signal ended the waiting: everything that was set is restored, which it names.
+fn stopped(told: &SetOutput) -> String {
+    let mut sites: Vec<String> = Vec::new();
+    for reached in told.applied.iter().flat_map(|(_, applied)| &applied.sites) {
+        let site = powerband_record::placed(&reached.named.name, &reached.site.name);
+        if !sites.contains(&site) {
+            sites.push(site);
+        }
+    }
+    format!("stopped before anybody confirmed; everything was restored: {}", sites.join(", "))
 }
 
 /// In real time, whatever the machine's own clock does. A terminal that goes away is no answer: what is set may be the reason.

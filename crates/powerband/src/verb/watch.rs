@@ -6,9 +6,9 @@ use powerband_watch::{LogTarget, Pace, Sampler, Time, WatchEnd, WatchError, Watc
 
 use crate::cli::{Shared, Watch};
 use crate::exit::{Answer, Exit, Failure, usage};
-use crate::output;
 use crate::rig::{self, Names, Purpose, Rig};
 use crate::verb::sim;
+use crate::{file, output};
 
 /// Ten samples a second at most.
 const MIN_NS: u64 = 100_000_000;
@@ -21,6 +21,10 @@ const REST_NS: u64 = 10_000_000_000;
 pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
     let names = rig::names(shared);
     let log = LogTarget::of(args.log.as_deref(), shared.json).map_err(usage)?;
+    // A pipe or a device has nothing in it that could be lost.
+    if let Some(path) = args.log.as_deref().filter(|path| path.is_file()) {
+        file::is_free(path, args.force, "--log FILE.csv")?;
+    }
     let silent = log.is_some() || (args.openmetrics.is_some() && !on_a_terminal());
     if !silent && !on_a_terminal() {
         return Err(usage(

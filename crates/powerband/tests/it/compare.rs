@@ -160,6 +160,7 @@ fn what_cannot_be_compared_is_refused_with_what_to_write() {
         ("setting,real_s\n\"a,1\n", "quote"),
         ("real_s\n1\n2\n", "no column 'setting'"),
         ("setting,real_s\na,1\na,2\n", "one setting"),
+        ("setting,real_s,real_s\na,1,2\nb,1,2\n", "two columns 'real_s'"),
     ] {
         std::fs::write(&file, text).unwrap();
         let sentence = desk.run(&["compare", "--from-csv", file.to_str().unwrap()]).refused(2);

@@ -55,11 +55,15 @@ fn killed_while_it_waits_it_goes_back() {
 }
 
 #[test]
-fn stopped_by_ctrl_c_it_goes_back_at_once() {
-    let (_desk, path, running) = waiting("60s");
-    running.signal(Signal::INT);
-    running.end().ended(130);
-    assert_eq!(text(&path), "0");
+fn stopped_by_a_signal_it_goes_back_at_once() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let (_desk, path, running) = waiting("60s");
+        running.signal(signal);
+        let said = running.end().ended(130).err;
+        let sentence = format!("stopped before anybody confirmed; everything was restored: file:{}", path.display());
+        assert!(said.contains(&sentence), "{said}");
+        assert_eq!(text(&path), "0");
+    }
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn deleting_the_folder_does_not_drop_the_lock() {
         change(how, &desk.state());
         let other = format!("{}=1", desk.knob("other"));
         let why = desk.run(&["set", &other]).refused(8);
-        assert!(why.contains(&format!("powerband {} is", running.pid())), "{what}: {why}");
+        assert!(why.contains(&format!("powerband {} (using ", running.pid())), "{what}: {why}");
         assert_eq!(text(&desk.beside("other")), "before\n", "{what}");
         running.signal(Signal::TERM);
         let ran = running.end();

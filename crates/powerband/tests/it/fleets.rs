@@ -162,7 +162,8 @@ fn a_node_whose_link_breaks_is_lost_with_a_reason_and_runs_again_when_resumed() 
     let status = fleet.status();
     let lost: Vec<&Value> = status["nodes"].as_array().unwrap().iter().filter(|node| node["state"] == "lost").collect();
     assert_eq!(lost.len(), 1, "{status}");
-    assert_eq!((lost[0]["node"].as_str(), lost[0]["why"].as_str()), (Some("node2"), Some("link broke")));
+    let why = "its launcher ended with exit code 255 and printed 'link broke'";
+    assert_eq!((lost[0]["node"].as_str(), lost[0]["why"].as_str()), (Some("node2"), Some(why)));
     // What it handed back until then counts.
     assert!(lost[0]["blocks"].as_u64() > Some(0), "{status}");
     fleet.resume();
@@ -223,6 +224,37 @@ fn a_fleet_is_cancelled_from_elsewhere() {
 }
 
 #[test]
+fn nodes_that_a_cancelled_fleet_did_not_start_are_cancelled() {
+    let fleet = Fleet::new();
+    let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "80", "--at-once", "1"]);
+    until("a node measures", || ["node1", "node2", "node3"].iter().any(|node| fleet.trials(node, 0).len() > 10));
+    running.signal(Signal::INT);
+    running.end().ended(130);
+    assert_eq!(fleet.each("state")[1..], all("cancelled", 2));
+    let said = fleet.desk.run(&["fleet", "status", &fleet.folder().display().to_string()]).ended(0).out;
+    assert!(said.contains("2 cancelled") && !said.contains("not needed"), "{said}");
+    fleet.resume();
+    assert_eq!(fleet.each("state"), all("done", 3));
+}
+
+#[test]
+fn a_launcher_that_starts_nothing_is_quoted_for_each_node() {
+    for (launcher, ended) in [
+        ("echo hello {node}", "its launcher ended with exit code 0 and printed 'hello node"),
+        ("sh -c \"exit 255\" {node}", "its launcher ended with exit code 255 and printed nothing"),
+    ] {
+        let fleet = Fleet::new();
+        let ran = fleet.start(&["-N", "2", "--launcher", launcher]).end().ended(8);
+        for node in ["node1", "node2"] {
+            assert!(ran.err.contains(&format!("{node} is lost: {ended}")), "{}", ran.err);
+        }
+        assert!(ran.err.contains("has begun; once that is mended, `powerband fleet resume "), "{}", ran.err);
+        let whys = fleet.each("why");
+        assert!(whys.iter().all(|why| why.as_str().is_some_and(|why| why.starts_with(ended))), "{whys:?}");
+    }
+}
+
+#[test]
 fn a_task_that_is_killed_is_lost_and_its_blocks_count() {
     let fleet = Fleet::new();
     let running = fleet.start(&["-N", "3", "--launcher", "local", "--blocks", "80"]);
@@ -253,7 +285,7 @@ fn a_full_disk_loses_the_node_with_the_reason() {
     command.args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh", &folder]);
     let ran = crate::desk::Ran::of(&command.output().unwrap()).ended(0);
     let lines: Vec<&str> = ran.err.lines().collect();
-    let full = "No space left on device (os error 28)";
+    let full = "no space left on device";
     let lost = |line: &&str| line.contains(" is lost: cannot write ") && line.ends_with(full);
     assert!(lines.iter().any(lost), "{}", ran.err);
     // So does a task that shares the folder.

@@ -113,6 +113,24 @@ fn a_result_that_could_not_be_printed_is_an_error() {
         command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
         let ran = Ran::of(&command.output().unwrap());
         let why = ran.refused(8);
-        assert!(why.contains("could not be written to standard output: No space left"), "{words:?}: {why}");
+        assert!(why.contains("could not be written to standard output: no space left on device"), "{words:?}: {why}");
     }
+}
+
+#[test]
+fn a_page_that_does_not_fit_leaves_what_was_there() {
+    if !root() {
+        return;
+    }
+    let desk = Desk::new();
+    let script = "export POWERBAND_STATE_DIR=$disk/../results
+        pb run plans/router.toml --blocks 2 >&- 2>&-
+        echo mine > $disk/mine.html; fill 20
+        pb report -o $disk/new.html 2>$disk/../why; echo code $?
+        pb report --force -o $disk/mine.html 2>>$disk/../why; echo code $?; cat $disk/mine.html; ls -A $disk";
+    let ran = on_a_small_disk(&desk, script).ended(0);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    let why = text(&desk.beside("why"));
+    assert_eq!(lines, ["code 8", "code 8", "mine", "fill", "lost+found", "mine.html"], "{why}");
+    assert!(why.contains("new.html: no space left on device\n") && !why.contains("os error"), "{why}");
 }

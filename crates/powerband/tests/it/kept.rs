@@ -35,6 +35,7 @@ echo performance >/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
 echo x >>/etc/default/cpufrequtils
 "$P" check | tail -2 || true
 "$P" unkeep || echo code $?
+"$P" keep --list | head -1
 "$P" unkeep --force; same
 "$P" check
 "$P" keep governor=powersave --until-confirmed | tail -2
@@ -55,6 +56,7 @@ echo '# mine' >>/etc/powerband/kept.toml
         &ran.out,
         &[
             "--- /etc/default/cpufrequtils\n+++ /etc/default/cpufrequtils\n # mine\n-GOVERNOR=\"ondemand\"\n+GOVERNOR=\"powersave\"\n+ENABLE=\"true\"\n",
+            "\nwould be kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
             "nothing was changed\nsame\n",
             "kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
             "to have it from the start of the kernel, add to its command line: cpufreq.default_governor=powersave\n",
@@ -63,7 +65,9 @@ echo '# mine' >>/etc/powerband/kept.toml
             "cpufreq.governor at policy0: kept powersave, reads performance; ",
             "7 of 8 kept settings are in force\ncode 1\n",
             "/etc/default/cpufrequtils was changed since it was written\n",
-            "code 1\nremoved or restored: ",
+            // What somebody changed is left, and the list goes on naming it.
+            "code 1\nkept over reboots: cpufreq.governor=powersave, ",
+            "\nremoved or restored: ",
             "same\nnothing is kept; ",
             "unless you type `powerband confirm` before\ncompare with `powerband check`; remove with `powerband unkeep`\n1\nconfirmed: ",
             "`powerband unkeep`\n0\nremoved or restored: ",

@@ -22,7 +22,9 @@ fn a_second_one_that_would_turn_is_refused_and_told_who_does() {
         [&["set", &other], &["with", &other, "--", "true"], &["try", "-s", "a:", "-s", "b:", "--", "true"], &["undo"]];
     for words in refused {
         let why = desk.run(words).refused(8);
-        assert!(why.contains(&format!("powerband {} ", running.pid())), "{words:?}: {why}");
+        assert!(why.contains(&format!("powerband {} (try -s a: ", running.pid())), "{words:?}: {why}");
+        assert!(why.contains(") has held this machine since "), "{words:?}: {why}");
+        assert!(why.ends_with(&format!("wait for it, or stop it with `kill {}`", running.pid())), "{words:?}: {why}");
     }
     assert!(!desk.beside("other").exists());
     assert_eq!(desk.experiments(), 1, "what was refused began nothing");

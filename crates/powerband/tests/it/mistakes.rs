@@ -1,7 +1,7 @@
 //! What people get wrong: one sentence, the right exit code, nothing turned, nothing half recorded.
 use std::fs;
 
-use crate::desk::{Desk, text};
+use crate::desk::{Desk, Ran, text};
 
 /// Refused with `code` before anything began: the sentence holds `words`, no experiment is kept, nothing is changed.
 #[track_caller]
@@ -277,7 +277,12 @@ fn a_mistake_is_answered_with_the_command_corrected() {
             2,
             "powerband try governor=userspace freq=all --load counter --machine sim:omap3530",
         ),
-        ("--machine sim:omap3530 set freq=500", 2, "powerband --machine sim:omap3530 set governor=userspace freq=500"),
+        (
+            "--machine sim:omap3530 set freq=500MHz",
+            2,
+            "powerband --machine sim:omap3530 set governor=userspace freq=500MHz",
+        ),
+        ("--machine sim:omap3530 set freq=500", 2, "did you mean 500MHz?"),
         ("try vm.swappiness=10,60 -- true", 2, "powerband try sysctl.vm.swappiness=10,60 -- true"),
         ("try swappiness=10,60 -- true", 2, "powerband try sysctl.vm.swappiness=10,60 -- true"),
         ("get gubernor@policy0", 2, "powerband get governor@policy0"),
@@ -345,4 +350,56 @@ fn a_list_of_machines_that_is_none_is_no_other_machine() {
 fn a_policy_is_looked_for_from_here() {
     let sentence = Desk::new().run(&["service", "--check", "--policy", "nowhere/access.toml"]).refused(2);
     assert!(sentence.contains("/nowhere: no such file"), "{sentence}");
+}
+
+#[test]
+fn a_state_folder_is_named_by_its_whole_path() {
+    let desk = Desk::new();
+    let mut command = desk.command(&["set", &format!("{}=1", desk.knob("knob"))]);
+    let why = Ran::of(&command.env("POWERBAND_STATE_DIR", "states/mine").output().unwrap()).refused(2);
+    assert!(why.contains("POWERBAND_STATE_DIR is 'states/mine'"), "{why}");
+    assert!(why.contains("write POWERBAND_STATE_DIR=/") && why.ends_with("/states/mine"), "{why}");
+    assert!(!desk.beside("knob").exists());
+    // So does an agent, through the one that it serves.
+    let agent = format!("cmd:env POWERBAND_STATE_DIR=states/mine {} agent", env!("CARGO_BIN_EXE_powerband"));
+    let why = desk.run(&["--machine", &agent, "info", "turned"]).refused(2);
+    assert!(why.contains("POWERBAND_STATE_DIR is 'states/mine'"), "{why}");
+}
+
+#[test]
+fn what_is_no_number_or_list_is_answered_with_what_to_write() {
+    let fleet = ["fleet", "run", "plans/fleet-frequency.toml", "-N", "2", "--launcher", "local", "--blocks", "10000"];
+    refuses(&fleet, 2, &["'10000'", "--blocks", "write a number from 1 to 9999"]);
+    refuses(&["run", "plans/router.toml", "--seed", "abc"], 2, &["'abc'", "write a whole number"]);
+    refuses(&["-c", "", "info", "cpu"], 2, &["the list is empty; write e.g. 1 or 0-3,8"]);
+    // What is advised works: a frequency beyond the limits is refused for that.
+    refuses(&["--machine", "sim:omap3530", "set", "freq=601MHz"], 2, &["above this CPU's 600 MHz"]);
+}
+
+#[test]
+fn a_verb_with_verbs_shows_its_own() {
+    for verb in ["fleet", "pace", "sim", "store"] {
+        let ran = Desk::new().run(&["--machine", "sim:pc", verb]).ended(2);
+        assert!(ran.err.contains(&format!("Usage: powerband {verb}")), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_store_that_was_named_and_is_not_there_is_no_empty_one() {
+    let desk = Desk::new();
+    let store = desk.beside("typo.sqlite");
+    let name = store.display().to_string();
+    for words in [&["list"][..], &["show"], &["report"], &["export"], &["compare", "1", "2"]] {
+        let why = desk.run(&[&["--store", &name][..], words].concat()).refused(2);
+        assert!(why.contains(&format!("there is no store {name}; check its spelling")), "{words:?}: {why}");
+    }
+    assert!(!store.exists());
+    desk.run(&["list"]).ended(0);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_said_once() {
+    let ran = Desk::new().run(&["get", "file:/nonexistent"]).ended(4);
+    assert_eq!(ran.out, "");
+    assert_eq!(ran.err, "powerband: cannot read file:/nonexistent: no such file or directory (ENOENT)\n");
 }

@@ -42,6 +42,10 @@ fn this_machine_is_logged_and_its_cost_told() {
         ["watch", "--log", &log_word, "--openmetrics", &metrics_word, "--interval", "100ms", "--count", "5", "--cost"];
     let ran = desk.run(&words).ended(0);
     assert!(ran.err.contains("note: watching took 0."), "{}", ran.err);
+    // What is there is kept, unless that is asked for.
+    let why = desk.run(&words).refused(2);
+    assert!(why.contains("log.jsonl is there already; --force writes over it"), "{why}");
+    desk.run(&[&words[..], &["--force"]].concat()).ended(0);
     let text = fs::read_to_string(&log).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 5);

@@ -156,7 +156,7 @@ fn a_far_machine_that_somebody_holds_names_him_and_can_be_looked_at() {
     until("it holds", || two.reads() == "9");
     let far = two.name();
     let sentence = two.near.run(&["--far", &far, "set", &two.turns("2")]).refused(8);
-    assert!(sentence.contains(&format!("powerband {} is with", held.pid())), "{sentence}");
+    assert!(sentence.contains(&format!("powerband {} (with", held.pid())), "{sentence}");
     let shown = two.near.run(&["--machine", &far, "info", "turned"]).ended(0).out;
     assert!(shown.contains("held there") && shown.contains(&held.pid().to_string()), "{shown}");
     held.signal(Signal::TERM);
@@ -190,6 +190,17 @@ fn a_killed_agent_is_put_back_by_its_guardian_and_the_experiment_goes_on_later()
     again.signal(Signal::INT);
     again.end().ended(130);
     assert!(two.is_clean() && text(&two.near.beside("knob")) == "here");
+}
+
+#[test]
+fn an_agent_that_hangs_is_said_to_have_been_silent() {
+    let two = Two::new();
+    let running = measuring(&two);
+    kill_process(two.agent(), Signal::STOP).unwrap();
+    let sentence = running.end().ended(8).err;
+    // Its guardian has ended it by then.
+    assert!(sentence.contains("lost the far machine: it did not answer for "), "{sentence}");
+    until("the far side is back", || two.is_clean());
 }
 
 #[test]

@@ -73,5 +73,5 @@ pub(super) fn words(error: &dyn std::error::Error) -> String {
         }
         source = cause.source();
     }
-    text
+    powerband_record::system_words(&text)
 }

@@ -39,7 +39,7 @@ impl Connection {
         let place = address.place.clone();
         let cannot = |why: String| StoreError::Server { place: place.clone(), why };
         let runtime = Builder::new_current_thread().enable_io().enable_time().build();
-        let runtime = runtime.map_err(|error| cannot(error.to_string()))?;
+        let runtime = runtime.map_err(|error| cannot(words(&error)))?;
         let tls = Tls::new(&address.trust).map_err(cannot)?;
         let connected = runtime.block_on(async { timeout(CONNECT, address.config.connect(tls)).await });
         let (client, driver) = match connected {

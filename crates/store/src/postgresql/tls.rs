@@ -60,7 +60,8 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
             .ok_or("this system has no file of trusted certificates; name one with sslrootcert=FILE")?,
     };
     let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(file).map_err(|error| format!("{file}: {error}"))?;
+    let certificates = CertificateDer::pem_file_iter(file)
+        .map_err(|error| format!("{file}: {}", powerband_record::system_words(&error)))?;
     roots.add_parsable_certificates(certificates.filter_map(Result::ok));
     if roots.is_empty() { Err(format!("{file} has no certificate")) } else { Ok(roots) }
 }

@@ -2,7 +2,7 @@
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use powerband_record::ErrorClass;
+use powerband_record::{ErrorClass, system_words};
 use powerband_rig::RigError;
 use thiserror::Error as ThisError;
 
@@ -17,7 +17,7 @@ pub enum WatchError {
     #[error("the machine was lost")]
     Lost,
     /// A file cannot be written.
-    #[error("cannot write {path}: {}", .error.to_string().to_lowercase(), path = path.display())]
+    #[error("cannot write {path}: {}", system_words(.error), path = path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -25,7 +25,7 @@ pub enum WatchError {
         error: Error,
     },
     /// The terminal cannot be used.
-    #[error("this terminal cannot be used: {}", .0.to_string().to_lowercase())]
+    #[error("this terminal cannot be used: {}", system_words(.0))]
     Terminal(Error),
     /// The terminal is gone.
     #[error("stopped: the terminal is gone")]

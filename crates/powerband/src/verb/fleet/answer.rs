@@ -55,7 +55,8 @@ pub(super) fn answer(fleet: &Fleet, folder: &Folder) -> Result<FleetAnswer, Fail
     let nodes = status::nodes(fleet, folder)?;
     let over = folder.ended().is_some();
     // Where everything was decided before the last node, the fleet is the nodes that were needed.
-    let unneeded = nodes.iter().rev().take_while(|node| over && node.state == State::NotNeeded).count();
+    let is_unneeded = |state| matches!(state, State::NotNeeded | State::Cancelled);
+    let unneeded = nodes.iter().rev().take_while(|node| over && is_unneeded(node.state)).count();
     let size = nodes.len() - unneeded;
     let given_up: BTreeSet<String> =
         nodes.iter().filter(|node| node.state == State::Lost).map(|node| node.node.clone()).collect();

@@ -3,7 +3,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use powerband_fleet::{Conduct, End, Fleet, Folder, Listener, Look, NodeStanding, Stops, conduct as wait_for};
+use powerband_fleet::{Conduct, End, Fleet, Folder, Listener, Look, NodeStanding, State, Stops, conduct as wait_for};
 use powerband_record::parse_duration_ns;
 
 use super::answer::Verdicts;
@@ -35,10 +35,25 @@ pub(super) fn conduct(shared: &Shared, fleet: &Fleet, folder: &Folder, give_up: 
     folder.release();
     let end = end?;
     keep::keep(shared, fleet, folder)?;
+    check_begun(fleet, folder)?;
     match end {
         End::Cancelled(unsure) => Err(cancelled(fleet, &unsure)),
         End::Decided(_) | End::Nodes => report::print(shared, fleet, folder),
     }
+}
+
+/// That a task of any node began, where none was cancelled: what became of each node was said.
+fn check_begun(fleet: &Fleet, folder: &Folder) -> Result<(), Failure> {
+    let nodes = status::nodes(fleet, folder)?;
+    // An attempt that began has a header, and with it a word on what was restored.
+    if !nodes.iter().all(|node| node.state == State::Lost && node.restored.is_none()) {
+        return Ok(());
+    }
+    let short = fleet.short();
+    let sentence = format!(
+        "no node of fleet {short} has begun; once that is mended, `powerband fleet resume {short}` starts them again"
+    );
+    Err(Failure::new(Exit::CannotGoOn, sentence))
 }
 
 /// What is said of a fleet that was cancelled.

@@ -2,7 +2,7 @@
 use powerband_experiment::Plan;
 use powerband_fleet::{Fleet, Folder, Node, Slurm, Via, numbered, order, parse_nodes, read_nodes};
 use powerband_knob::KnobError;
-use powerband_record::{Axis, Setting};
+use powerband_record::{Axis, Setting, system_words};
 use powerband_rig::{MAX_WRITTEN_BYTES, read_text};
 use powerband_stats::fleet::waves::FIRST_LOOK;
 
@@ -171,7 +171,7 @@ fn drawn_seed() -> Result<u64, Failure> {
 }
 
 fn no_chance(error: std::io::Error) -> Failure {
-    Failure::new(Exit::CannotGoOn, format!("the kernel gives no random number: {error}"))
+    Failure::new(Exit::CannotGoOn, format!("the kernel gives no random number: {}", system_words(&error)))
 }
 
 fn own_program() -> Result<String, Failure> {

@@ -86,6 +86,7 @@ pub(super) fn summary(nodes: &[NodeStanding]) -> String {
         State::Lost,
         State::NotStarted,
         State::NotNeeded,
+        State::Cancelled,
     ];
     let count = |state: &State| nodes.iter().filter(|node| node.state == *state).count();
     let parts = states.iter().map(|state| (count(state), state)).filter(|(count, _)| *count > 0);

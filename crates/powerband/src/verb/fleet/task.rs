@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use powerband_experiment::Plan;
 use powerband_fleet::{AttemptFile, Fleet, Folder, Node, PULSE, Task};
-use powerband_record::{CloseReason, Event, ExperimentHeader};
+use powerband_record::{CloseReason, Event, ExperimentHeader, system_words};
 use powerband_session::{Experiment, Options, Progress};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -131,7 +131,9 @@ impl Place {
         let path = std::env::temp_dir().join(name);
         let mut builder = std::fs::DirBuilder::new();
         let made = std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700).create(&path);
-        made.map_err(|error| Failure::new(Exit::CannotGoOn, format!("cannot make {}: {error}", path.display())))?;
+        made.map_err(|error| {
+            Failure::new(Exit::CannotGoOn, format!("cannot make {}: {}", path.display(), system_words(&error)))
+        })?;
         Ok(Place::Here(path))
     }
 
@@ -173,7 +175,7 @@ impl Sink {
             Out::File(file) => file.value(value, sync).map_err(|error| error.to_string()),
             Out::Printed => serde_json::to_string(value).map_err(|error| error.to_string()).and_then(|line| {
                 let mut out = std::io::stdout().lock();
-                writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| error.to_string())
+                writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| system_words(&error))
             }),
         };
         if let Err(why) = put {

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use powerband_machine::KEPT;
 use powerband_persist::{KeepError, Manifest};
-use powerband_record::Side;
+use powerband_record::{Side, system_words};
 use powerband_rig::lock_folder;
 
 use crate::cli::Shared;
@@ -26,7 +26,8 @@ pub(super) fn is_over(shared: &Shared) -> Result<bool, Failure> {
     let newest = machine.open_entries().iter().filter(|entry| entry.turn.knob == KEPT).map(|entry| entry.id.0).max();
     let this = format!("{} {boot}\n", newest.unwrap_or_default());
     let path = lock_folder(&rig::names(shared))?.join(NOTE);
-    let cannot = |error: std::io::Error| Failure::new(Exit::CannotGoOn, format!("{}: {error}", path.display()));
+    let cannot =
+        |error: std::io::Error| Failure::new(Exit::CannotGoOn, format!("{}: {}", path.display(), system_words(&error)));
     let noted = match fs::read_to_string(&path) {
         Ok(noted) => noted,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
