@@ -231,7 +231,7 @@ fn what_is_changed_while_an_experiment_runs_is_set_again_after_it() {
     end(writer(&format!("echo b > {}", path.display())));
     let lines = guarding.told(1);
     assert_eq!(lines[0]["outcome"], "left", "{lines:?}");
-    assert!(lines[0]["reason"].as_str().unwrap().contains(" is with "), "{lines:?}");
+    assert!(lines[0]["reason"].as_str().unwrap().contains(" (with "), "{lines:?}");
     with.end().ended(0);
     until("it is set again", || reads(&path, "a"));
     assert_eq!(guarding.told(2)[1]["outcome"], "set");
