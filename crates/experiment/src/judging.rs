@@ -429,7 +429,7 @@ impl Sheet {
         let drift = drift.filter(|it| self.matters(it.per_block.abs() * f64::from(look.blocks)));
         notes.extend(drift.map(|it| disturbed::drift(name, it, &self.rules, period.is_some())));
         notes.extend(period.map(|it| disturbed::period(name, it, each_ns)));
-        if let Some(change) = look.change_point.filter(|change| change.flagged) {
+        if let Some(change) = look.change_point.filter(|change| change.flagged && self.matters(change.size.abs())) {
             notes.push(format!("{name} changed its level after block {}", change.after_blocks));
         }
         if look.step > self.rules.margin * (1.0 + ROUNDING) {

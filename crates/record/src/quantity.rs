@@ -139,14 +139,14 @@ pub fn parse_percent(text: &str) -> Result<f64, QuantityError> {
 }
 
 /// Prints a number with four significant digits and no needless zeros: `54.12`, `1.6`, `25930000` as `25930000`, beyond what
-/// can be read so with an exponent: `1e16`.
+/// can be read so with an exponent: `1e16`, `4.996e-10`.
 #[must_use]
 pub fn format_number(value: f64) -> String {
     if !value.is_finite() {
         return "-".into();
     }
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
-    if magnitude > 15 {
+    if !(-6..=15).contains(&magnitude) {
         let text = format!("{value:.3e}");
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         return format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'));

@@ -148,12 +148,15 @@ pub struct Comparison {
     pub along: Option<Along>,
     /// What must be known with all of them.
     pub notes: Vec<String>,
+    /// Whether the error rate is that of each experiment by itself.
+    #[serde(skip)]
+    pub(crate) each_by_itself: bool,
 }
 
 impl Comparison {
     pub(crate) fn new(rows: Vec<ComparisonRow>, mut notes: Vec<String>, alpha: f64) -> Self {
         notes.dedup();
-        Comparison { finding: text::finding(&rows), alpha, rows, along: None, notes }
+        Comparison { finding: text::finding(&rows), alpha, rows, along: None, notes, each_by_itself: false }
     }
 
     /// Prints what a terminal of 24 lines shows at once, the finding last; `all` is what is typed for everything.

@@ -27,6 +27,8 @@ impl Drift {
 pub struct ChangePoint {
     /// Blocks before the change.
     pub after_blocks: usize,
+    /// Mean of the blocks after it less that of those before, on the scale of the levels.
+    pub size: f64,
     /// Largest excursion of the cumulative sum, in standard deviations over the root of the number of blocks.
     pub excursion: f64,
     /// Whether it exceeds 1.36, Kolmogorov's 5 % point (Brown, Durbin and Evans 1975).
@@ -86,13 +88,16 @@ pub fn change_point(block_levels: &[f64]) -> Option<ChangePoint> {
     let variance = block_levels.iter().map(|y| (y - mean) * (y - mean)).sum::<f64>() / (count - 1.0);
     let unit = (variance * count).sqrt();
     let mut sum = 0.0;
-    let mut best = ChangePoint { after_blocks: 0, excursion: 0.0, flagged: false };
+    let mut best = ChangePoint { after_blocks: 0, size: 0.0, excursion: 0.0, flagged: false };
     // Behind the last block the sum is nothing but rounding.
     for (done, y) in block_levels[..n - 1].iter().enumerate() {
         sum += y - mean;
         let excursion = sum.abs() / unit;
         if excursion > best.excursion {
-            best = ChangePoint { after_blocks: done + 1, excursion, flagged: excursion > KOLMOGOROV_5_PERCENT };
+            let before = (done + 1) as f64;
+            // What the first lack of their sum the others have.
+            let size = -sum / before - sum / (count - before);
+            best = ChangePoint { after_blocks: done + 1, size, excursion, flagged: excursion > KOLMOGOROV_5_PERCENT };
         }
     }
     Some(best)

@@ -2,7 +2,7 @@
 //! all settings that have it.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_record::{InOrder, IntoOrdered as _, SearchPlan};
+use powerband_record::{IntoOrdered as _, SearchPlan};
 
 /// A level of a factor; no level is one of its own.
 type Having = (usize, Option<u16>);
@@ -32,7 +32,7 @@ fn levels(point: &[Option<u16>]) -> impl Iterator<Item = Having> + '_ {
 }
 
 /// The settings a bench refuses, with its reasons, where `refuses` turns one and puts it back: those of the cover that are
-/// refused, and all with a level that is refused next to other levels as well. An error ends it.
+/// refused, and all with a level that is refused next to levels that are not. An error ends it.
 ///
 /// # Errors
 /// What `refuses` fails with.
@@ -40,27 +40,38 @@ pub(crate) fn refused_levels<E>(
     plan: &SearchPlan,
     mut refuses: impl FnMut(u32) -> Result<Option<String>, E>,
 ) -> Result<Vec<(u32, String)>, E> {
-    let mut refused: Vec<(u32, String)> = Vec::new();
+    let of = |setting: u32| levels(&plan.points[setting as usize - 1]);
+    let mut refused: BTreeMap<u32, String> = BTreeMap::new();
+    let mut accepted: BTreeSet<Having> = BTreeSet::new();
+    let mut suspects: Vec<Having> = Vec::new();
     for (setting, new) in picked(plan) {
-        let Some(why) = refuses(setting)? else { continue };
-        refused.push((setting, why));
-        for level in new {
-            let having: Vec<u32> = (1..)
-                .zip(&plan.points)
-                .filter(|(other, point)| {
-                    point.get(level.0) == Some(&level.1) && !refused.iter().any(|(known, _)| known == other)
-                })
-                .map(|(other, _)| other)
-                .collect();
-            // The one farthest away in the list differs in the most.
-            let Some(&witness) = having.last() else { continue };
-            if let Some(why) = refuses(witness)? {
-                refused.extend(having.into_iter().map(|other| (other, why.clone())));
+        match refuses(setting)? {
+            None => accepted.extend(of(setting)),
+            Some(why) => {
+                refused.insert(setting, why);
+                suspects.extend(new);
             }
         }
     }
-    refused.order_by_key(|(setting, _)| *setting);
-    Ok(refused)
+    for level in suspects {
+        // One that is accepted next to some others is not refused as such.
+        if accepted.contains(&level) {
+            continue;
+        }
+        let has = |setting: &u32| of(*setting).any(|it| it == level) && !refused.contains_key(setting);
+        let having: Vec<u32> = (1..).take(plan.points.len()).filter(has).collect();
+        let unknown = |setting: u32| of(setting).filter(|it| *it != level && !accepted.contains(it)).count();
+        // Next to levels that are accepted; of these the one farthest away in the list differs in the most.
+        let Some(&witness) = having.iter().rev().min_by_key(|setting| unknown(**setting)) else { continue };
+        let by_level = unknown(witness) == 0 || accepted.is_empty();
+        match refuses(witness)? {
+            None => accepted.extend(of(witness)),
+            Some(why) if by_level => refused.extend(having.into_iter().map(|other| (other, why.clone()))),
+            // Another level of it may be the reason; settings that share it are found when they are tried.
+            Some(why) => drop(refused.insert(witness, why)),
+        }
+    }
+    Ok(refused.into_iter().collect())
 }
 
 /// The settings that are the same as others for a bench, with its reasons, where `same` compares two: a setting of the cover with an
@@ -160,6 +171,11 @@ mod tests {
         assert_eq!(level, [7, 8, 9]);
         let one = refused_levels(&plan, |setting| Ok::<_, ()>((setting == 1).then(|| "no".to_owned())));
         assert_eq!(one, Ok(vec![(1, "no".to_owned())]));
+        // The last level of one factor is refused, and the first setting for a reason of its own.
+        let refuses = |setting: u32| at(setting)[1] == Some(2) || setting == 1;
+        let both = refused_levels(&plan, |setting| Ok::<_, ()>(refuses(setting).then(|| "no".to_owned())));
+        let both: Vec<u32> = both.unwrap_or_default().into_iter().map(|(setting, _)| setting).collect();
+        assert_eq!(both, [1, 3, 6, 9, 12]);
     }
 
     #[test]

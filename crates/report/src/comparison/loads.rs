@@ -56,7 +56,7 @@ fn each(all: &[(&Measured, Option<&str>, &Value)], ask: &ComparisonRequest) -> R
     }
     let notes = vec!["the error rate is that of each experiment by itself".to_owned()];
     let those: Vec<&Measured> = all.iter().map(|(one, ..)| *one).collect();
-    let mut found = Comparison::new(rows, notes, rate);
+    let mut found = Comparison { each_by_itself: true, ..Comparison::new(rows, notes, rate) };
     found.finding = format!("different loads, not comparable with one another: {}", findings.join("; "));
     Ok(found.along(&those))
 }

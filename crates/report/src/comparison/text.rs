@@ -43,6 +43,18 @@ pub(super) fn finding(rows: &[ComparisonRow]) -> String {
     told.join("; ")
 }
 
+impl Comparison {
+    /// The error rate, and what it is one of.
+    pub(crate) fn rate_words(&self) -> String {
+        let of = if self.each_by_itself {
+            "for all differences claimed of one experiment"
+        } else {
+            "for all differences claimed together"
+        };
+        format!("{} {of}", percent(self.alpha))
+    }
+}
+
 /// How many of all the comparisons came to what.
 pub(crate) fn counts(rows: &[ComparisonRow]) -> String {
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
@@ -151,8 +163,7 @@ pub(super) fn brief(of: &Comparison, width: usize, all: &str) -> String {
     if let Some(last) = lines.last_mut().filter(|_| cut_short) {
         *last = format!("{}…", cut(last, width.saturating_sub(1)).trim_end_matches('…'));
     }
-    let rate = format!("Error rate {} for all differences claimed together.", percent(of.alpha));
-    lines.extend(fold(&rate, width, 0));
+    lines.extend(fold(&format!("Error rate {}.", of.rate_words()), width, 0));
     let mut notes: Vec<&String> = of.rows.iter().flat_map(|row| &row.notes).chain(&of.notes).collect();
     notes.dedup();
     for note in notes.iter().take(CAVEATS) {
@@ -230,8 +241,7 @@ pub(super) fn render(of: &Comparison, width: usize) -> String {
     let of = &shown_whole(of);
     let mut lines = fold(&format!("{}.", clean(&of.finding)), width, 0);
     lines.push(String::new());
-    let rate = format!("error rate {} for all differences claimed together", percent(of.alpha));
-    lines.extend(fold(&rate, width, 0));
+    lines.extend(fold(&format!("error rate {}", of.rate_words()), width, 0));
     let mut rest = of.rows.as_slice();
     while let Some(first) = rest.first() {
         let same = rest.iter().take_while(|row| row.metric == first.metric).count();

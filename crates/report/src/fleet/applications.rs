@@ -1,7 +1,7 @@
 //! Several fleets on the same nodes, one for each application: a table of applications and settings, and a setting for all of them.
 use std::collections::BTreeSet;
 
-use powerband_record::{Better, IntoOrdered as _, unit_of};
+use powerband_record::{Better, IntoOrdered as _, Verdict, unit_of};
 use serde::Serialize;
 
 use super::words::{between, listed, number};
@@ -134,7 +134,19 @@ fn for_all(of: &[(String, FleetAnswer)], columns: &[(String, String)]) -> Choice
     // Fleets on different CPUs have no line in common but the one for all of them.
     let cpus = of.first().and_then(|(_, first)| first.cpus.as_ref());
     let cpus = cpus.filter(|cpus| of.iter().all(|(_, answer)| answer.cpus.as_ref() == Some(*cpus)));
-    recommended::choose(&metrics, None, cpus)
+    let choice = recommended::choose(&metrics, None, cpus);
+    let is_better = |found: &SettingAnswer| found.fleet.verdict == Verdict::Better;
+    if choice.recommended.is_none() && !metrics.iter().flat_map(|metric| &metric.settings).any(is_better) {
+        let better = |column: &&(String, String)| {
+            let answers = of.iter().flat_map(|(_, answer)| &answer.metrics);
+            answers.filter_map(|metric| setting(metric, column)).any(is_better)
+        };
+        if let Some((label, _)) = columns.iter().find(better) {
+            let why = format!("{label} is better in a decision metric, but was not measured in every fleet");
+            return Choice::nothing("", &why);
+        }
+    }
+    choice
 }
 
 fn notes(of: &[(String, FleetAnswer)]) -> Vec<String> {

@@ -10,12 +10,11 @@ use crate::comparison::text::{cells, margin, test};
 use crate::load;
 use crate::picture::{Picture, SUMMARY};
 use crate::sentence;
-use crate::words::{counted, percent, utc};
+use crate::words::{counted, utc};
 
 pub(super) fn sections(of: &Comparison, models: &[Model], pictures: &[Picture]) -> Vec<Section> {
-    let rate = format!("{} for all differences claimed together", percent(of.alpha));
     let (lead, others): (Vec<&Picture>, Vec<&Picture>) = pictures.iter().partition(|picture| picture.id == SUMMARY);
-    let words = verdict::finding(&of.finding) + &facts(&[("Error rate", rate)]);
+    let words = verdict::finding(&of.finding) + &facts(&[("Error rate", of.rate_words())]);
     let verdict = verdict::led(&words, lead.first().copied());
     let sides: String = models.iter().map(side).collect();
     let sides = if sides.is_empty() { sides } else { format!("<div class=\"sides\">\n{sides}</div>\n") };
