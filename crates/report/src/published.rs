@@ -192,6 +192,9 @@ pub struct PublishedFigure {
     /// Whether the settings are what has the numbers, one after the other.
     #[serde(default)]
     pub each: bool,
+    /// Whether the article has no numbers of it: those of these settings belong to another load.
+    #[serde(default)]
+    pub unpublished: bool,
 }
 
 impl PublishedFigure {

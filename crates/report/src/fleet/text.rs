@@ -81,10 +81,11 @@ fn table(of: &FleetAnswer, width: usize, most: usize) -> (Vec<String>, usize) {
     (aligned(&table, words, width, &(0..words).collect::<Vec<_>>()), left_out)
 }
 
-/// Whether the star of the table's spread needs its word.
-fn disagreeing(of: &FleetAnswer) -> bool {
+/// What the star of the tables' spreads means, where there is one.
+pub(crate) fn star(of: &FleetAnswer) -> Option<&'static str> {
     let all = of.metrics.iter().flat_map(|metric| &metric.settings);
-    all.filter_map(|setting| setting.fleet.spread.as_ref()).any(|spread| spread.disagree)
+    let any = all.filter_map(|setting| setting.fleet.spread.as_ref()).any(|spread| spread.disagree);
+    any.then_some("*: nodes disagree about this effect by more than noise explains")
 }
 
 /// What has to be known besides the verdicts.
@@ -137,9 +138,7 @@ fn folded(text: &str, width: usize, most: usize) -> Vec<String> {
 /// The default text: at most 24 lines, the finding and what to type last.
 pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
     let mut middle: Vec<String> = Vec::new();
-    if disagreeing(of) {
-        middle.push(cut("*: nodes disagree about this effect by more than noise explains", width));
-    }
+    middle.extend(star(of).map(|star| cut(star, width)));
     let odd = |node: &OddNode| cut(&format!("Odd node {}", clean(&node.words)), width);
     middle.extend(of.odd.iter().take(ODD).map(odd));
     if of.odd.len() > ODD {

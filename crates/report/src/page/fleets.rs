@@ -3,7 +3,7 @@ use super::figure::figures;
 use super::frame::Section;
 use super::html::{Table, facts, list, paragraph, text, typed};
 use super::verdict;
-use crate::fleet::text::{caveats, header, row};
+use crate::fleet::text::{caveats, header, row, star};
 use crate::fleet::{FleetAnswer, NodeState};
 use crate::picture::Picture;
 use crate::words::percent;
@@ -43,7 +43,8 @@ fn settings(of: &FleetAnswer) -> String {
             metric.settings.iter().filter_map(|it| Some(format!("{}: {}", it.setting, it.fleet.holds.as_ref()?.words)));
         Table::of_words(&metric.metric, &head, rows).render() + &list(&holds.collect::<Vec<_>>())
     };
-    of.metrics.iter().map(table).collect()
+    let star = star(of).map(paragraph);
+    of.metrics.iter().map(table).chain(star).collect()
 }
 
 fn unlike(of: &FleetAnswer) -> String {

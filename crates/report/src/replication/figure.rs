@@ -67,6 +67,7 @@ pub(super) fn figures(published: &Published, evidence: &Evidence) -> Vec<Drawn> 
             at_zero: None,
             settings,
             each: false,
+            unpublished: false,
         };
         all.extend(drawn(&figure, published, evidence));
     }
@@ -86,7 +87,8 @@ fn drawn(figure: &PublishedFigure, published: &Published, evidence: &Evidence) -
     let places = figure.places();
     let spot = |(at, plan, metric): &(f64, String, String), setting: &String| {
         let found = evidence.runs.get(plan)?.mean(setting, metric)?;
-        let runs = published.results.iter().find(|it| it.setting.split_whitespace().collect::<String>() == *setting);
+        let results = if figure.unpublished { &[][..] } else { &published.results };
+        let runs = results.iter().find(|it| it.setting.split_whitespace().collect::<String>() == *setting);
         let runs = runs.and_then(|it| it.values.get(metric)).filter(|runs| !runs.is_empty());
         let span = |runs: &Vec<f64>| {
             (runs.iter().copied().fold(f64::INFINITY, f64::min), runs.iter().copied().fold(f64::NEG_INFINITY, f64::max))
