@@ -12,6 +12,15 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A chance that was estimated from hundreds of draws: never none, never certain.
+pub(crate) fn chance(of: f64) -> String {
+    match 100.0 * of {
+        few if few < 0.5 => "less than 1 %".to_owned(),
+        most if most >= 99.5 => "more than 99 %".to_owned(),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
 /// `1 block`, `2 blocks`.
 #[must_use]
 pub fn counted(count: u32, noun: &str) -> String {

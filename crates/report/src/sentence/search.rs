@@ -4,7 +4,7 @@ use powerband_record::{
     SearchStanding, format_number, unit_of,
 };
 
-use crate::words::{and, counted, finite, percent, with_boundary};
+use crate::words::{and, chance as chance_words, counted, finite, percent, with_boundary};
 use crate::{ExperimentEnd, Model, SearchReport};
 
 /// Most of the certainties that are told as they are; above it is "more than".
@@ -170,9 +170,9 @@ pub(crate) fn settings_tried(plan: &SearchPlan, tried: u32) -> String {
 fn doubt(loss: Option<f64>, chance: Option<f64>) -> Option<String> {
     let (loss, chance) = (finite(loss)?, finite(chance)?);
     Some(format!(
-        "expected loss {:.1} %, {:.0} % chance that a setting 5 % better exists",
+        "expected loss {:.1} %, {} chance that a setting 5 % better exists",
         loss * 100.0,
-        chance * 100.0
+        chance_words(chance)
     ))
 }
 

@@ -7,7 +7,7 @@ use powerband_record::{
 use super::super::names::baseline_values;
 use super::words::noun;
 use crate::sentence::{closest, holds, limits, settings_tried};
-use crate::words::{capital, counted, finite};
+use crate::words::{capital, chance as chance_words, counted, finite};
 use crate::{ExperimentEnd, Model, SearchReport};
 
 /// Knobs whose part of the change is told.
@@ -151,7 +151,7 @@ fn tried(model: &Model, plan: &SearchPlan) -> Option<String> {
     let needed = needed.map(|trials| {
         format!(" The budget ended the search; about {} would complete it.", counted(trials, "more trial"))
     });
-    let chance = finite(chance).map(|it| format!(" Chance that another setting is 5 % better: {:.0} %.", it * 100.0));
+    let chance = finite(chance).map(|it| format!(" Chance that another setting is 5 % better: {}.", chance_words(it)));
     let time = if model.elapsed_ns == 0 { String::new() } else { format!(", {}", format_duration(model.elapsed_ns)) };
     let trials = counted(model.trials, "trial");
     let (chance, needed) = (chance.unwrap_or_default(), needed.unwrap_or_default());
