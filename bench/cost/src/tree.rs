@@ -37,7 +37,7 @@ pub(crate) fn build() -> Result<()> {
 }
 
 /// What a process holds open of the kernel's files, once that no longer changes: a machine with idle states has more of
-/// them than one without, and whoever is compared reads the same.
+/// them than one without, and what it is compared with reads the same.
 pub(crate) fn opened_by(process: u32) -> Result<Vec<PathBuf>> {
     let began = Instant::now();
     let mut before = Vec::new();

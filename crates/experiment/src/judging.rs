@@ -23,7 +23,7 @@ const CLIPPED_TOLD: usize = 6;
 /// The share of the margin from which an effect is worth a note.
 const WORTH_A_NOTE: f64 = 0.1;
 
-/// A trial nearer to its typical one than this share of it is told of in percent.
+/// A trial nearer to its typical one than this share of it is reported in percent.
 const NEAR: f64 = 0.05;
 
 /// Share by which two equal quotients may differ in the computer's arithmetic.

@@ -152,10 +152,11 @@ fn why(status: ExitStatus, kept: &Kept, said: &str) -> Option<String> {
         (Some(code), _) => format!("exit code {code}"),
         (None, signal) => format!("signal {}", signal.unwrap_or_default()),
     };
-    let instead = if kept.any { "" } else { ", and no results" };
-    Some(match said.or(kept.printed.as_deref()) {
-        Some(line) => format!("its launcher ended with {how} and printed '{line}'{instead}"),
-        None => format!("its launcher ended with {how} and printed nothing"),
+    Some(match (said.or(kept.printed.as_deref()), kept.any) {
+        (Some(line), true) => format!("its launcher ended with {how} and printed '{line}'"),
+        (Some(line), false) => format!("its launcher ended with {how} and printed '{line}', and no results"),
+        (None, true) => format!("its launcher ended with {how}"),
+        (None, false) => format!("its launcher ended with {how} and printed nothing"),
     })
 }
 
@@ -217,10 +218,7 @@ mod tests {
         assert!(ended(255, printed("hello"), refused).unwrap().contains("exit code 255 and printed 'ssh: connect to"));
         // What a task says of itself is what it is about.
         assert_eq!(ended(7, results(), "powerband: the load failed\n").unwrap(), "the load failed");
-        assert_eq!(
-            why(ExitStatus::from_raw(9), &results(), "").unwrap(),
-            "its launcher ended with signal 9 and printed nothing"
-        );
+        assert_eq!(why(ExitStatus::from_raw(9), &results(), "").unwrap(), "its launcher ended with signal 9");
     }
 
     #[test]

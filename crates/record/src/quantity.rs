@@ -211,6 +211,8 @@ mod tests {
         assert_eq!(format_number(100.0), "100");
         assert_eq!(format_number(-1.234_56e99), "-1.235e99");
         assert_eq!(format_number(1e16), "1e16");
+        assert_eq!(format_number(4.996e-10), "4.996e-10", "nothing that is there is shown as 0");
+        assert_eq!(format_number(0.000_001_5), "0.0000015");
         assert_eq!(format_duration(850_000_000), "850 ms");
         assert_eq!(format_duration(250_000_000_000), "4 min 10 s");
     }

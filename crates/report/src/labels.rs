@@ -77,6 +77,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn knobs_that_all_labels_set_are_said_once() {
+        let labels = ["freq=1GHz rx-usecs=10", "freq=2GHz rx-usecs=20"];
+        let knobs = shared_knobs(labels).unwrap();
+        assert_eq!(knobs, ["freq", "rx-usecs"]);
+        assert_eq!(labels.map(|label| values_alone(label, &knobs)), ["1GHz 10", "2GHz 20"]);
+        assert_eq!(values_alone("baseline", &knobs), "baseline");
+        assert_eq!(shared_knobs(["freq=1GHz rx-usecs=10", "freq=2GHz"]), None);
+    }
+
+    #[test]
     fn what_labels_share_is_said_once() {
         for (labels, joined) in [
             (&["500 MHz", "550 MHz", "600 MHz"][..], "500, 550 and 600 MHz"),

@@ -135,6 +135,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_chance_from_draws_is_never_none_and_never_certain() {
+        let words = [0.0, 0.004, 0.02, 0.99, 0.996, 1.0].map(chance);
+        assert_eq!(words, ["less than 1 %", "less than 1 %", "2 %", "99 %", "more than 99 %", "more than 99 %"]);
+    }
+
+    #[test]
     fn unix_seconds_as_dates() {
         for (unix_s, date) in [
             (0, "1970-01-01 00:00"),

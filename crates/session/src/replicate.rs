@@ -139,13 +139,11 @@ fn observed(
     let resolved = resolve(&plan, &mut world)?;
     let mut bench = WorldBench::new(&mut world, &resolved);
     let mut journal = Recorder { events: Vec::new(), shown };
-    survey(&resolved.started, &mut bench, &mut journal).map_err(|halt| match halt {
-        Halt::Fatal(fatal @ Fatal::CannotRestore { .. }) => {
+    let surveyed = Halt::split(survey(&resolved.started, &mut bench, &mut journal)).map_err(|fatal| match fatal {
+        fatal @ Fatal::CannotRestore { .. } => {
             SessionError::FatalSimulated { plan: name.to_owned(), fatal: Box::new(fatal) }
         }
-        Halt::Fatal(fatal) => broken(&fatal),
-        Halt::Void(Void::Stopped) => SessionError::Stopped("stopped; nothing was changed except on simulated machines"),
-        Halt::Void(why) => broken(&why),
+        fatal => broken(&fatal),
     })?;
     let unrestored = journal.events.iter().find_map(|event| match event {
         Event::Restored { failed, .. } if !failed.is_empty() => Some(failed),
@@ -154,6 +152,10 @@ fn observed(
     if let Some(failed) = unrestored {
         return Err(SessionError::UnrestoredSimulated { left: failed.clone(), plan: name.to_owned() });
     }
+    surveyed.map_err(|why| match why {
+        Void::Stopped => SessionError::Stopped("stopped; nothing was changed except on simulated machines"),
+        why => broken(&why),
+    })?;
     let mut observed = Observed::of(&journal.events).map_err(|error| broken(&error))?;
     observed.events = world.events();
     Ok(observed)

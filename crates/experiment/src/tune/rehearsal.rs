@@ -1,5 +1,5 @@
-//! Rehearsing a search cheaply: every level of every factor once, not every setting; what is refused twice is refused for
-//! all settings that have it.
+//! Rehearsing a search cheaply: every level of every factor once, not every setting; what is refused next to
+//! levels that are accepted is refused for all settings that have it.
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_record::{IntoOrdered as _, SearchPlan};

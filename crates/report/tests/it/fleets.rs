@@ -441,6 +441,13 @@ fn applications_are_the_rows_of_a_table_of_settings() {
     assert_eq!(table.metrics[0].rows[1].cells[0].as_ref().unwrap().verdict, Verdict::Worse);
     let why = table.choice.not_recommended.unwrap();
     assert!(why.contains("worse in energy_j of web shop"), "{why}");
+    // What is better and was not measured in both is no setting for all, and that is why.
+    let mut apart = gains.clone();
+    for setting in apart[1].1.metrics.iter_mut().flat_map(|metric| &mut metric.settings) {
+        setting.turns.push_str(" boost=0");
+    }
+    let why = applications(&apart).unwrap().choice.not_recommended.unwrap();
+    assert!(why.contains("was not measured in every fleet"), "{why}");
     // A fleet of other nodes is said to be one, and another reference is refused.
     let mut other = gains.clone();
     other[1].1.nodes[0].node = "elsewhere".into();
