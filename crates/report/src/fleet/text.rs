@@ -18,8 +18,14 @@ const HALF: usize = 2;
 /// Kinds in the default text.
 const KINDS: usize = 2;
 
-/// How far the fleet is: `16 of 16 nodes, 15 finished, 1 lost`.
+/// What it is, how far, and its error rate: `Limits: 16 nodes, 15 finished, 1 lost; error rate 5 %`.
 pub(crate) fn header(of: &FleetAnswer) -> String {
+    let title = of.title.as_ref().map(|title| format!("{title}: ")).unwrap_or_default();
+    format!("{title}{}; error rate {}", extent(of), percent(of.alpha))
+}
+
+/// How far the fleet is: `16 nodes, 15 finished, 1 lost`.
+pub(crate) fn extent(of: &FleetAnswer) -> String {
     let count = |state: NodeState| of.nodes.iter().filter(|node| node.state == state).count();
     let states = [
         (NodeState::Finished, "finished"),
@@ -39,8 +45,7 @@ pub(crate) fn header(of: &FleetAnswer) -> String {
         looked if looked < FIRST_LOOK => format!("; the first look is at {FIRST_LOOK} nodes"),
         looked => format!("; looked at the first {looked}"),
     };
-    let title = of.title.as_ref().map(|title| format!("{title}: ")).unwrap_or_default();
-    format!("{title}{nodes}, {}{looked}; error rate {}", said.join(", "), percent(of.alpha))
+    format!("{nodes}, {}{looked}", said.join(", "))
 }
 
 /// A row of the table of settings: metric, setting, change, interval, spread, next node, verdict, nodes.

@@ -109,7 +109,7 @@ pub(super) fn holds(holds: &Holds, nodes: u32, metric: &str, rules: &Rules) -> S
     let bell = if holds.if_bell_shaped { ", if effects of nodes are bell-shaped" } else { "" };
     let digits = if holds.unseen_share < 0.01 { 1e3 } else { 1e2 };
     let share = percent(((holds.unseen_share * digits).round() / digits).max(1e-3));
-    format!("{what}{bell}; kinds of up to {share} of the nodes may be unseen")
+    format!("{what}{bell}; up to {share} of the nodes may be of a kind that was not measured")
 }
 
 /// With kinds it holds only if it holds in each of them.

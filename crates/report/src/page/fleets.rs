@@ -3,7 +3,7 @@ use super::figure::figures;
 use super::frame::Section;
 use super::html::{Table, facts, list, paragraph, text, typed};
 use super::verdict;
-use crate::fleet::text::{caveats, header, row, star};
+use crate::fleet::text::{caveats, extent, row, star};
 use crate::fleet::{FleetAnswer, NodeState};
 use crate::picture::Picture;
 use crate::words::percent;
@@ -25,7 +25,7 @@ pub(super) fn sections(of: &FleetAnswer, pictures: &[Picture]) -> Vec<Section> {
 
 fn words(of: &FleetAnswer) -> String {
     let sure = [
-        ("Nodes", header(of)),
+        ("Nodes", extent(of)),
         ("Reference", of.reference.clone()),
         ("Error rate", format!("{} for all differences claimed together", percent(of.alpha))),
     ];
@@ -69,5 +69,5 @@ fn nodes(of: &FleetAnswer) -> String {
     };
     let head = ["node", "state", "blocks", "experiment", "facts"];
     let table = Table::of_words("In the drawn order", &head, of.nodes.iter().map(row).collect()).render();
-    format!("<details>\n<summary>{}</summary>\n{table}</details>\n", text(&header(of)))
+    format!("<details>\n<summary>{}</summary>\n{table}</details>\n", text(&extent(of)))
 }

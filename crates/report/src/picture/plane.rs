@@ -166,8 +166,10 @@ impl Panel {
         }
         group = group.with(axis::below(&x, area, &self.x.1)).with(axis::left(&y, area, &self.y.1));
         let mut occupied = self.occupied(&x, &y, area);
-        group =
-            group.with_all(self.rules.iter().filter_map(|rule| ruled_at(rule, &x, &y, area, &mut occupied)).flatten());
+        let words = words_of(&self.rules, &y);
+        let ruled = self.rules.iter().zip(&words);
+        group = group
+            .with_all(ruled.filter_map(|(rule, words)| ruled_at(rule, words, &x, &y, area, &mut occupied)).flatten());
         for series in &self.series {
             group = group.with(series.draw(&x, &y, telling));
         }
@@ -293,14 +295,35 @@ impl Series {
     }
 }
 
+/// The words at each rule. Lines across a panel that are nearer to each other than words are high have theirs together at the
+/// uppermost, from top to bottom, and the others none.
+pub(super) fn words_of(rules: &[Rule], y: &AxisScale) -> Vec<String> {
+    let mut words: Vec<String> = rules.iter().map(|rule| rule.label.clone()).collect();
+    let upright = rules.iter().enumerate().filter(|(_, rule)| rule.way == Orientation::Upright);
+    let mut placed: Vec<(f64, usize)> = upright.filter_map(|(at, rule)| Some((y.place(rule.value)?, at))).collect();
+    placed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for group in placed.chunk_by(|upper, lower| lower.0 - upper.0 < SMALL + 2.0) {
+        let together: Vec<String> = group.iter().map(|&(_, at)| std::mem::take(&mut words[at])).collect();
+        words[group[0].1] = together.join(" / ");
+    }
+    words
+}
+
 /// A rule with its words at its end; at the other one, or below it, where they would lie on data.
-fn ruled_at(rule: &Rule, x: &AxisScale, y: &AxisScale, area: Area, occupied: &mut Placing) -> Option<Vec<Element>> {
+fn ruled_at(
+    rule: &Rule,
+    words: &str,
+    x: &AxisScale,
+    y: &AxisScale,
+    area: Area,
+    occupied: &mut Placing,
+) -> Option<Vec<Element>> {
     let mut datum = Datum { label: rule.label.clone(), ..Datum::default() };
     let (line, at, stand) = match rule.way {
         Orientation::Across => {
             let at = x.place(rule.value)?;
             datum.x = Some(rule.value);
-            let long = length(&rule.label, SMALL);
+            let long = length(words, SMALL);
             let stand = if at + 4.0 + long < WIDTH { Stand::Begins } else { Stand::Ends };
             let beside = if stand == Stand::Begins { at + 4.0 } else { at - 4.0 };
             (mark::rule((at, area.top), (at, area.bottom), &datum), (beside, area.top + SMALL), stand)
@@ -308,7 +331,7 @@ fn ruled_at(rule: &Rule, x: &AxisScale, y: &AxisScale, area: Area, occupied: &mu
         Orientation::Upright => {
             let at = y.place(rule.value)?;
             datum.y = Some(rule.value);
-            let long = length(&rule.label, SMALL);
+            let long = length(words, SMALL);
             let (above, below) = (at - 3.0, at + SMALL + 1.0);
             let ends = [(area.right - 2.0, Stand::Ends), (area.left + 4.0, Stand::Begins)];
             let middle = ((area.left + area.right - long) / 2.0, Stand::Begins);
@@ -321,10 +344,12 @@ fn ruled_at(rule: &Rule, x: &AxisScale, y: &AxisScale, area: Area, occupied: &mu
             let mut places = ends.filter(|(_, base, _)| inside(*base));
             let free = places.clone().find(|(x, base, stand)| occupied.is_free(frame(*x, *base, *stand)));
             let (along, base, stand) = free.or_else(|| places.next()).unwrap_or((area.right - 2.0, above, Stand::Ends));
-            occupied.take(frame(along, base, stand));
+            if !words.is_empty() {
+                occupied.take(frame(along, base, stand));
+            }
             (mark::rule((area.left, at), (area.right, at), &datum), (along, base), stand)
         }
     };
-    let words = mark::above(mark::text(at, stand, true, &rule.label));
-    Some(vec![line, words])
+    let text = (!words.is_empty()).then(|| mark::above(mark::text(at, stand, true, words)));
+    Some([line].into_iter().chain(text).collect())
 }

@@ -1,6 +1,8 @@
 //! Scales: back and forth, at ticks, and at what cannot be shown.
 use super::label::{Placing, folded, length, told_apart, visible};
+use super::mark::Orientation;
 use super::palette::{DARK, Theme, plain};
+use super::plane::{Rule, words_of};
 use super::scale::{AxisScale, Reach};
 
 #[test]
@@ -125,4 +127,14 @@ fn dark_drawings_have_the_colours_of_dark_pages() {
     for (name, colour) in DARK {
         assert!(dark.contains(&format!("--pb-{name}: {colour};")), "--pb-{name} is not {colour} on dark pages");
     }
+}
+
+#[test]
+fn rules_too_near_for_words_of_their_own_share_them() {
+    let rule = |value: f64, label: &str| Rule { way: Orientation::Upright, value, label: label.into() };
+    let y = AxisScale::new(Reach::Values, [-31.0, 0.0], (200.0, 0.0)).unwrap();
+    let rules = [rule(0.0, "no difference"), rule(-29.8, "mean"), rule(-31.0, "low"), rule(-29.0, "high")];
+    assert_eq!(words_of(&rules, &y), ["no difference", "", "", "high / mean / low"]);
+    let apart = [rule(0.0, "no difference"), rule(-10.0, "mean"), rule(-20.0, "low")];
+    assert_eq!(words_of(&apart, &y), ["no difference", "mean", "low"]);
 }

@@ -93,7 +93,7 @@ fn a_fleet_is_judged_and_says_what_to_paste() {
     let holds = setting.fleet.holds.as_ref().unwrap();
     assert_eq!(holds.on_most, Some(Verdict::Better));
     assert!(holds.if_bell_shaped && holds.words.contains("if effects of nodes are bell-shaped"), "{}", holds.words);
-    assert!(holds.words.contains("up to 22 % of the nodes may be unseen"), "{}", holds.words);
+    assert!(holds.words.contains("up to 22 % of the nodes may be of a kind that was not measured"), "{}", holds.words);
     assert_eq!((answer.odd.len(), answer.kinds.is_none(), answer.looked_at), (0, true, 12));
     let text = answer.brief(80);
     fits(&answer);
