@@ -409,7 +409,7 @@ pub(crate) struct Try {
 /// `tune`.
 #[derive(Args, Debug)]
 pub(crate) struct Tune {
-    /// Knobs and their values; lists are crossed, up to 5000 settings: max_freq=all rx-usecs=10..400
+    /// Knobs and their values; lists are crossed, up to 100,000 settings: max_freq=all rx-usecs=10..400
     #[arg(value_name = "KNOB[@TARGET]=V1,V2...")]
     pub(crate) axes: Vec<String>,
     /// Find the lowest value of a metric (power_w, energy_j, p99_us) or of one of the knobs

@@ -1,4 +1,5 @@
 //! A report as Markdown: the finding, and a table for each metric, to be pasted where tables of pipes are understood.
+use crate::calibration::{NOISE, noise_cells};
 use crate::change::{signed_change, signed_interval, unit_of_change};
 use crate::layout::clean;
 use crate::load;
@@ -45,7 +46,19 @@ pub fn render(model: &Model) -> String {
             text += &format!("| {} |\n", row.join(" | "));
         }
     }
-    text
+    text + &noise(model)
+}
+
+/// The noise of each metric, after a calibration.
+fn noise(model: &Model) -> String {
+    if model.calibrations.is_empty() {
+        return String::new();
+    }
+    let line =
+        |cells: Vec<String>| format!("| {} |\n", cells.iter().map(|it| escaped(it)).collect::<Vec<_>>().join(" | "));
+    let head = line(NOISE.map(String::from).to_vec());
+    let rows: String = model.calibrations.iter().map(|found| line(noise_cells(found))).collect();
+    format!("\n{head}| :--- |{}\n{rows}", " ---: |".repeat(NOISE.len() - 1))
 }
 
 /// Prints one table: a line for each setting, a column for each decision metric with its 95 % interval, and the verdict.

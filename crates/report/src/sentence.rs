@@ -13,7 +13,7 @@ mod search;
 pub use certainty::certainty;
 pub(crate) use certainty::{assumes_no_after_effect, judged};
 pub use search::missed;
-pub(crate) use search::{closest, holds, limits, line, settings_tried};
+pub(crate) use search::{closest, holds, known, limits, line, settings_tried};
 
 /// How many settings are named in one clause before "and N others".
 const NAMED: usize = 3;

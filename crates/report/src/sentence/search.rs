@@ -81,10 +81,7 @@ fn confirmed(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Strin
             let (name, change) = (named(model, &plan.goal.name), changed(model, plan, change));
             parts.push(format!("{name} {change} compared with the baseline"));
         }
-        None => {
-            let known = finding.setting.and_then(|at| plan.goal.known.get(usize::try_from(at).ok()?.checked_sub(1)?));
-            parts.extend(known.map(|value| format!("{} {}", plan.goal.name, format_number(*value))));
-        }
+        None => parts.extend(known(model, plan, finding)),
     }
     for (kept, limit) in finding.kept.iter().zip(&plan.requirements) {
         parts.push(holds(limit, kept.typical, kept.certainty));
@@ -92,6 +89,21 @@ fn confirmed(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Strin
     let label = finding.setting.map_or_else(|| BASELINE.to_owned(), |setting| model.label(setting));
     let blocks = super::blocks(finding.confirmed_in);
     format!("{label}: {}, confirmed in {blocks}", parts.join(", "))
+}
+
+/// `freq 125MHz`: the goal's value at the answer where it is that of a knob, as it is typed; the number where it is not typed.
+pub(crate) fn known(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Option<String> {
+    let name = &plan.goal.name;
+    let at = usize::try_from(finding.setting?).ok()?;
+    let value = plan.goal.known.get(at.checked_sub(1)?)?;
+    let last = |name: &str| name.rsplit(['.', '/']).next().map(str::to_owned);
+    let typed = model.settings.get(at).and_then(|setting| {
+        let knobs = setting.turns.split_whitespace().filter_map(|word| word.split_once('='));
+        let mut those = knobs.filter(|(knob, _)| knob.split('@').next().and_then(last) == last(name));
+        let (_, typed) = those.next()?;
+        those.all(|(_, other)| other == typed).then(|| typed.to_owned())
+    });
+    Some(format!("{name} {}", typed.unwrap_or_else(|| format_number(*value))))
 }
 
 /// `p99_us 486, at most 500 with 99 % certainty`.

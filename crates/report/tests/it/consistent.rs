@@ -197,7 +197,7 @@ fn a_load_without_a_peer_says_that_it_runs_over_loopback() {
 
 #[test]
 fn a_calibration_that_is_too_noisy_says_so_and_sets_no_margin() {
-    let said = |default_margin: f64| {
+    let calibrated = |default_margin: f64| {
         let reach = serde_json::json!([{"minutes": 0.1, "effect": 0.01}, {"minutes": 0.5, "effect": 0.10}]);
         let found = serde_json::json!({
             "metric": "real_s", "relative": true, "trials": 24, "blocks": 12, "level": 3.0, "sigma": default_margin / 2.0,
@@ -211,9 +211,9 @@ fn a_calibration_that_is_too_noisy_says_so_and_sets_no_margin() {
             finding.reason = CloseReason::Blocks;
             finding.calibrations = vec![serde_json::from_value(found.clone()).unwrap()];
         });
-        let model = Model::from_events(&events).unwrap();
-        powerband_report::text::render(&model, 200, false)
+        Model::from_events(&events).unwrap()
     };
+    let said = |default_margin: f64| powerband_report::text::render(&calibrated(default_margin), 200, false);
     let noisy = said(1.317);
     assert!(noisy.contains("too noisy to set a margin"), "{noisy}");
     assert!(
@@ -232,4 +232,11 @@ fn a_calibration_that_is_too_noisy_says_so_and_sets_no_margin() {
         "{quiet}"
     );
     assert!(said(0.01).contains("a difference of 1 % is found in about 6 s; differences within ±1 % are"), "{quiet}");
+    // 2 % of 3 s, in every format.
+    let model = calibrated(0.04);
+    let markdown = powerband_report::markdown::render(&model);
+    assert!(markdown.contains("noise %") && markdown.contains("| real\\_s | 3 s | 2.00 |"), "{markdown}");
+    let csv = powerband_report::csv::render(&model);
+    let line = csv.lines().find(|line| line.contains(",noise,")).unwrap();
+    assert!(line.contains("real_s,s,noise,24,0.06,"), "{line}");
 }

@@ -6,7 +6,7 @@ use powerband_record::{
 
 use super::super::names::baseline_values;
 use super::words::noun;
-use crate::sentence::{closest, holds, limits, settings_tried};
+use crate::sentence::{closest, holds, known, limits, settings_tried};
 use crate::words::{capital, chance as chance_words, counted, finite};
 use crate::{ExperimentEnd, Model, SearchReport};
 
@@ -123,10 +123,8 @@ fn brings(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
             Some((now, then)) => format!("{}{covers} instead of {} ({size})", value(now), value(then)),
             None => format!("{} {size}", plan.goal.name),
         });
-    } else if let Some(known) =
-        finding.setting.and_then(|at| plan.goal.known.get(usize::try_from(at).ok()?.checked_sub(1)?))
-    {
-        parts.push(format!("{} {}", plan.goal.name, format_number(*known)));
+    } else {
+        parts.extend(known(model, plan, finding));
     }
     let kept = finding.kept.iter().zip(&plan.requirements);
     parts.extend(kept.map(|(kept, limit): (_, &Requirement)| holds(limit, kept.typical, kept.certainty)));

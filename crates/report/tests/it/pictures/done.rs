@@ -71,6 +71,22 @@ pub(crate) fn searched() -> Vec<Event> {
 }
 
 #[test]
+fn a_knob_that_is_the_goal_has_its_value_as_it_is_typed() {
+    let mut events = searched();
+    for event in &mut events {
+        if let Event::Started(started) = event {
+            let goal = &mut started.search.as_mut().unwrap().goal;
+            (goal.name, goal.known) = ("cpufreq.max_freq".into(), vec![1e6, 2e6, 1e6, 1.0]);
+        }
+    }
+    let model = Model::from_events(&events).unwrap();
+    let brief = powerband_report::text::brief(&model, 80, false);
+    for text in [brief, powerband_report::json::Report::new(&model).finding] {
+        assert!(text.contains("cpufreq.max_freq 1GHz"), "{text}");
+    }
+}
+
+#[test]
 fn what_may_save_more_and_cannot_be_proved_is_one_sentence_of_the_short_report() {
     let mut events = searched();
     let printed = |events: &[Event]| {
