@@ -171,15 +171,24 @@ fn what_cannot_be_compared_is_refused_with_what_to_write() {
 #[test]
 fn experiments_with_different_loads_are_compared_each_within_itself() {
     let desk = Desk::new();
-    for load in ["ping", "stream", "stream"] {
+    for (load, margin) in [("ping", "1%"), ("stream", "1%"), ("stream", "4%")] {
         let pair = ["--machine", "sim:omap3530", "--far", "sim:pc", "try", "governor=ondemand", "--load", load];
-        desk.run(&[&pair[..], &["--for", "1s", "--metric", "power_w", "--blocks", "3"]].concat()).ended(0);
+        let rules = ["--for", "1s", "--metric", "power_w", "--blocks", "3", "--margin", margin];
+        desk.run(&[&pair[..], &rules].concat()).ended(0);
     }
-    let told = |one: &str, other: &str| desk.run(&["compare", "-v", one, other]).ended(0).out.replace('\n', " ");
+    let told = |one: &str, other: &str| {
+        let printed = desk.run(&["compare", "-v", one, other]).ended(0).out;
+        printed.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
     let differ = told("1:governor=ondemand", "2:governor=ondemand");
     assert!(differ.contains("different loads, not comparable with one another: experiment 1 (ping"), "{differ}");
     assert!(differ.contains("; experiment 2 (stream") && !differ.contains("nothing in common"), "{differ}");
-    assert!(!told("2:governor=ondemand", "3:governor=ondemand").contains("different loads"));
+    let alike = told("2:governor=ondemand", "3:governor=ondemand");
+    assert!(!alike.contains("different loads"), "{alike}");
+    assert!(alike.contains("margins of 1 % to 4 %: the larger is used"), "{alike}");
+    // Each by itself has its own margin.
+    let each = told("1:governor=ondemand", "3:governor=ondemand");
+    assert!(each.contains("margin 1 % or 4 %") && each.contains("judged anew at the end"), "{each}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use powerband_stats::{Claim, MetricJudge, Rules, Scale, SettingLook, Spend, Spen
 
 use super::measured::{Measured, typical};
 use super::{CompareError, Comparison, ComparisonRow, How, chosen, text};
+use crate::words::percent;
 
 /// Margin and error rate where neither an option nor an experiment says one.
 const DEFAULTS: (f64, f64) = (0.01, 0.05);
@@ -126,7 +127,16 @@ fn judges_mean(ask: &ComparisonRequest, of: &[&Measured]) -> bool {
 /// What a comparison of means says of itself.
 fn notes_on(ask: &ComparisonRequest, of: &[&Measured]) -> Vec<String> {
     let mean = || "judged: the mean of all trials as measured, not the typical trial".to_owned();
-    judges_mean(ask, of).then(mean).into_iter().collect()
+    judges_mean(ask, of).then(mean).into_iter().chain(larger_margin(ask, of)).collect()
+}
+
+/// Which margin is used where none was asked for and the experiments had different ones.
+pub(super) fn larger_margin(ask: &ComparisonRequest, of: &[&Measured]) -> Option<String> {
+    let own = || of.iter().filter_map(|measured| measured.rules).map(|(margin, _)| margin);
+    let (least, most) = (own().reduce(f64::min)?, own().reduce(f64::max)?);
+    let differ = ask.margin.is_none() && least < most;
+    differ
+        .then(|| format!("the experiments had margins of {} to {}: the larger is used", percent(least), percent(most)))
 }
 
 /// Indices of the settings to compare, in the first and in the second.

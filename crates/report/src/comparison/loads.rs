@@ -54,7 +54,8 @@ fn each(all: &[(&Measured, Option<&str>, &Value)], ask: &ComparisonRequest) -> R
     if more > 0 {
         findings.push(format!("and {} more experiments", more));
     }
-    let notes = vec!["the error rate is that of each experiment by itself".to_owned()];
+    let notes = vec!["the error rate is that of each experiment by itself, whose blocks are judged anew at the end: what its own report decided at an earlier look may differ"
+        .to_owned()];
     let those: Vec<&Measured> = all.iter().map(|(one, ..)| *one).collect();
     let mut found = Comparison { each_by_itself: true, ..Comparison::new(rows, notes, rate) };
     found.finding = format!("different loads, not comparable with one another: {}", findings.join("; "));

@@ -1,7 +1,7 @@
 //! More than two sides: each is compared with the first, and all differences claimed share one error rate.
 use powerband_record::{InOrder, Metric};
 
-use super::decide::{asked, between, within};
+use super::decide::{asked, between, larger_margin, within};
 use super::loads::differing;
 use super::{CompareError, Comparison, ComparisonRequest, ComparisonRow, ComparisonSide, Measured, chosen};
 
@@ -46,7 +46,11 @@ pub fn several(sides: &[ComparisonSide<'_>], ask: &ComparisonRequest) -> Result<
         }
     }
     rows.order_by_key(|row| metrics.iter().position(|metric| metric.name == row.metric));
-    notes.push(format!("each of the {} other sides has its share of the error rate", others.len()));
+    notes.extend(larger_margin(ask, &all));
+    notes.push(format!(
+        "each of the {} other sides has its share of the error rate, so a difference that an experiment's own report claims may be undecided here",
+        others.len()
+    ));
     Ok(Comparison::new(rows, notes, alpha).along(&all))
 }
 

@@ -65,6 +65,17 @@ pub(crate) fn counts(rows: &[ComparisonRow]) -> String {
     format!("of {all} {}", counts.join(", "))
 }
 
+/// The margins of rows, each once.
+pub(crate) fn margins(rows: &[ComparisonRow]) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for margin in rows.iter().map(margin) {
+        if !all.contains(&margin) {
+            all.push(margin);
+        }
+    }
+    all.join(" or ")
+}
+
 pub(crate) fn margin(row: &ComparisonRow) -> String {
     if row.absolute { unit(row, row.margin) } else { percent(row.margin) }
 }
@@ -252,7 +263,7 @@ pub(super) fn render(of: &Comparison, width: usize) -> String {
             Better::Higher => "higher is better",
             Better::Lower => "lower is better",
         };
-        lines.extend(fold(&format!("{} ({wanted}; margin {})", first.metric, margin(first)), width, 0));
+        lines.extend(fold(&format!("{} ({wanted}; margin {})", first.metric, margins(now)), width, 0));
         lines.extend(table(now, width));
         let told = now.iter().filter(|row| row.t.is_some()).map(test);
         told.for_each(|text| lines.extend(fold(&format!("- {}", clean(&text)), width, 2)));

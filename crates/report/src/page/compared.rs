@@ -6,7 +6,7 @@ use super::settings;
 use super::verdict;
 use crate::Model;
 use crate::comparison::Comparison;
-use crate::comparison::text::{cells, margin, test};
+use crate::comparison::text::{cells, margins, test};
 use crate::load;
 use crate::picture::{Picture, SUMMARY};
 use crate::sentence;
@@ -46,7 +46,7 @@ fn differences(of: &Comparison) -> String {
         .map(|rows| {
             let (head, cells) = cells(rows);
             let head: Vec<&str> = head.iter().map(String::as_str).collect();
-            let caption = format!("{} (margin {})", rows[0].metric, margin(&rows[0]));
+            let caption = format!("{} (margin {})", rows[0].metric, margins(rows));
             let tests: Vec<String> = rows.iter().filter(|row| row.t.is_some()).map(test).collect();
             let mut notes: Vec<String> = rows.iter().flat_map(|row| row.notes.clone()).collect();
             notes.dedup();

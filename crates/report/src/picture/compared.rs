@@ -249,15 +249,17 @@ fn differences_of(all: &[comparison::ComparisonRow], alpha: f64) -> Option<Pictu
         let tail = [word(row.verdict).to_owned()];
         head.into_iter().chain(cells(scaled(row.change.unwrap_or_default()), ends)).chain(tail).collect()
     });
-    let margin = scaled(first.margin);
+    // Experiments with different loads keep margins of their own, of which no band tells the truth.
+    let shared = shown.iter().all(|row| (row.margin - first.margin).abs() < 1e-12);
+    let margin = if shared { scaled(first.margin) } else { 0.0 };
+    let band = if shared { format!("; the shaded band is the margin, {}", text::margin(first)) } else { String::new() };
     let title = format!("{}: differences", first.metric);
     let desc = format!(
-        "Change of {} against {}: {}, each with its interval. The error rate of all differences claimed together is {}; the shaded band is the margin, {}.",
+        "Change of {} against {}: {}, each with its interval. The error rate of all differences claimed together is {}{band}.",
         first.metric,
         against.as_deref().unwrap_or("what each is compared with"),
         text::counts(all),
         percent(alpha),
-        text::margin(first)
     );
     let drawing = Rows {
         title: title.clone(),
