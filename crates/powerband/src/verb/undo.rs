@@ -219,7 +219,8 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
     text.extend(restored.differs().iter().map(|differs| format!("\n{differs}")));
     if steps_left > 0 {
         let (steps, them) = if steps_left == 1 { ("step is", "it") } else { ("steps are", "them") };
-        text += &format!("\n{steps_left} earlier {steps} still in force; `powerband undo --all` undoes {them} too");
+        let all = output::again_with("--all");
+        text += &format!("\n{steps_left} earlier {steps} still in force; `{all}` undoes {them} too");
     }
     output::print(&text);
     Ok(())

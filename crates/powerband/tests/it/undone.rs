@@ -76,3 +76,15 @@ fn a_file_that_cannot_be_put_back_is_named() {
     desk.run(&["undo"]).ended(0);
     assert_eq!(text(&folder.join("knob")), "0\n");
 }
+
+#[test]
+fn what_undoes_earlier_steps_is_typed_with_their_machine() {
+    let desk = Desk::new();
+    let machine = ["--machine", "sim:omap3530"];
+    for governor in ["powersave", "ondemand"] {
+        desk.run(&[&machine[..], &["set", &format!("governor={governor}")]].concat()).ended(0);
+    }
+    let said = desk.run(&[&machine[..], &["undo"]].concat()).ended(0).out;
+    assert!(said.contains("1 earlier step is still in force; `powerband --machine sim:omap3530 undo --all`"), "{said}");
+    desk.run(&[&machine[..], &["undo", "--all"]].concat()).ended(0);
+}

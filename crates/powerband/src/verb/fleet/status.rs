@@ -98,7 +98,8 @@ fn text(status: &FleetStatus, fleet: &Fleet) -> String {
     let end = status.ended.as_deref().map_or(String::new(), |reason| match reason {
         "decided" => "; everything is decided".to_owned(),
         "cancelled" => "; cancelled".to_owned(),
-        _ => "; every node was measured".to_owned(),
+        _ if status.nodes.iter().all(|node| node.state == State::Done) => "; every node was measured".to_owned(),
+        _ => "; no other node is left to measure".to_owned(),
     });
     let mut text = format!("fleet {}, {}: {}{end}\n", fleet.short(), status.plan, summary(&status.nodes));
     let width = status.nodes.iter().map(|node| node.node.len()).max().unwrap_or(0).max(4);
