@@ -350,8 +350,8 @@ impl Run<'_> {
         let is_limit = |path: &str| path.ends_with("/scaling_min_freq") || path.ends_with("/scaling_max_freq");
         let mut exact = restored;
         exact.inexact.retain(|it| !is_limit(&it.path));
-        let left = exact.not_restored();
-        if left.is_empty() { cause } else { KnobError::CannotRestore { cause: Box::new(cause), left } }
+        let (left, open) = (exact.not_restored(), !exact.left().is_empty());
+        if left.is_empty() { cause } else { KnobError::CannotRestore { cause: Box::new(cause), left, open } }
     }
 }
 

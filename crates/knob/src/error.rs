@@ -183,12 +183,14 @@ pub enum KnobError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// It failed, and what had been turned before could not all be restored.
-    #[error("{}; RESTORE INCOMPLETE: {}; `powerband undo --left` tries again", .cause.alone(), .left.join(", "))]
+    #[error("{}; RESTORE INCOMPLETE: {}; {}", .cause.alone(), .left.join(", "), next(*.open))]
     CannotRestore {
         /// What failed first.
         cause: Box<KnobError>,
         /// Knob, site and reason of each that is left.
         left: Vec<String>,
+        /// Whether the ledger still holds one of them; else all were undone, and one reads differently than before.
+        open: bool,
     },
 }
 
@@ -280,6 +282,11 @@ fn kind_of(class: ErrorClass) -> ErrorKind {
 const UNCHANGED: &str = "nothing is changed";
 /// … and one after which it is so again.
 const RESTORED: &str = "what was there before is restored";
+
+/// What to do about what is not as before.
+fn next(open: bool) -> &'static str {
+    if open { "`powerband undo --left` tries again" } else { "it was undone, so set it to what it was yourself" }
+}
 
 fn outcome(changed_to: Option<&str>) -> String {
     let changed = |to| format!("the kernel had changed it to '{to}' all the same; {RESTORED}");

@@ -111,7 +111,7 @@ struct Left(Vec<String>);
 
 impl Left {
     fn after(self, cause: KnobError) -> KnobError {
-        KnobError::CannotRestore { cause: Box::new(cause), left: self.0 }
+        KnobError::CannotRestore { cause: Box::new(cause), left: self.0, open: true }
     }
 
     fn alone(self, device: &str) -> KnobError {

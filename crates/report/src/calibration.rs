@@ -50,7 +50,7 @@ fn is_too_noisy(found: &Calibration) -> bool {
 }
 
 /// Noise relative to the level.
-pub(crate) fn sigma(found: &Calibration, value: f64) -> f64 {
+fn sigma(found: &Calibration, value: f64) -> f64 {
     if found.relative || found.level == 0.0 { value } else { value / found.level.abs() }
 }
 

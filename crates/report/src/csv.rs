@@ -1,12 +1,12 @@
 //! A report as a table for spreadsheets (RFC 4180): a line for each setting, metric and statistic.
 use powerband_record::{Level, SettingVerdict, unit_of};
 
-use crate::calibration::sigma;
 use crate::words::{finite, word};
 use crate::{Distribution, Model, SettingReport};
 
-/// The columns. `statistic` is `typical`, `noise` (after a calibration: standard deviation of one trial, block means removed), `p50`, `p90`, `p99`, `p99.9`, `max`, `trial N` for the value of one trial or `run N.M`
-/// for one run of a repeated command; changes are relative to the reference.
+/// The columns. `statistic` is `typical`, `p50`, `p90`, `p99`, `p99.9`, `max`, `trial N` for the value of one trial, `run N.M`
+/// for one run of a repeated command, or, of a calibration, `noise`: the standard deviation of one trial, block means removed.
+/// Changes are relative to the reference.
 const HEAD: &str =
     "setting,label,turns,metric,unit,statistic,trials,value,low,high,verdict,change,change_low,change_high";
 /// Columns that only a judged metric fills.
@@ -31,8 +31,9 @@ pub fn render(model: &Model) -> String {
     }
     if let Some(reference) = model.settings.first() {
         for found in &model.calibrations {
-            let value = number(sigma(found, found.sigma) * if found.level == 0.0 { 1.0 } else { found.level.abs() });
-            let fields = ["noise".into(), found.trials.to_string(), value, String::new(), String::new()];
+            // A relative one in the metric's unit, as every value here.
+            let sigma = if found.relative { found.sigma * found.level } else { found.sigma };
+            let fields = ["noise".into(), found.trials.to_string(), number(sigma), String::new(), String::new()];
             line(&mut text, 0, reference, &found.metric, fields, None);
         }
     }

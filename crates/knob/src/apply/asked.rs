@@ -90,7 +90,11 @@ pub(super) fn apply_together(machine: &mut dyn Change, steps: &PlannedSteps, hol
         }
         Err(cause) => {
             let left = restore(machine, &applied.entries, true).left();
-            Err(if left.is_empty() { cause } else { KnobError::CannotRestore { cause: Box::new(cause), left } })
+            Err(if left.is_empty() {
+                cause
+            } else {
+                KnobError::CannotRestore { cause: Box::new(cause), left, open: true }
+            })
         }
     }
 }

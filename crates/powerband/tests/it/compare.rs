@@ -176,19 +176,30 @@ fn experiments_with_different_loads_are_compared_each_within_itself() {
         let rules = ["--for", "1s", "--metric", "power_w", "--blocks", "3", "--margin", margin];
         desk.run(&[&pair[..], &rules].concat()).ended(0);
     }
-    let told = |one: &str, other: &str| {
+    let compared = |one: &str, other: &str| {
         let printed = desk.run(&["compare", "-v", one, other]).ended(0).out;
         printed.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let differ = told("1:governor=ondemand", "2:governor=ondemand");
+    let differ = compared("1:governor=ondemand", "2:governor=ondemand");
     assert!(differ.contains("different loads, not comparable with one another: experiment 1 (ping"), "{differ}");
     assert!(differ.contains("; experiment 2 (stream") && !differ.contains("nothing in common"), "{differ}");
-    let alike = told("2:governor=ondemand", "3:governor=ondemand");
+    let alike = compared("2:governor=ondemand", "3:governor=ondemand");
     assert!(!alike.contains("different loads"), "{alike}");
     assert!(alike.contains("margins of 1 % to 4 %: the larger is used"), "{alike}");
     // Each by itself has its own margin.
-    let each = told("1:governor=ondemand", "3:governor=ondemand");
-    assert!(each.contains("margin 1 % or 4 %") && each.contains("judged anew at the end"), "{each}");
+    let apart = compared("1:governor=ondemand", "3:governor=ondemand");
+    assert!(apart.contains("margin 1 % or 4 %") && apart.contains("judged anew at the end"), "{apart}");
+    let three =
+        desk.run(&["--json", "compare", "2:baseline", "2:governor=ondemand", "3:governor=ondemand"]).ended(0).value();
+    let notes = three["notes"].to_string();
+    assert!(notes.contains("margins of 1 % to 4 %") && notes.contains("may be undecided here"), "{notes}");
+    // One band cannot show two margins.
+    for (other, band) in [("2", true), ("3", false)] {
+        let page = desk.beside(&format!("{other}.html")).display().to_string();
+        desk.run(&["compare", "1", other, "-o", &page]).ended(0);
+        let page = fs::read_to_string(&page).unwrap().to_lowercase();
+        assert_eq!(page.contains("the shaded band is the margin"), band, "{other}");
+    }
 }
 
 #[test]

@@ -175,3 +175,17 @@ fn a_bad_declaration_is_one_sentence() {
     let why = desk.run(&["get", "--machine", "sim:pc", "--knobs", &plan, "level"]).refused(4);
     assert!(why.contains("no commands are run on sim:pc"), "{why}");
 }
+
+#[test]
+fn a_set_command_that_writes_another_form_of_a_value_advises_no_undo_of_what_is_undone() {
+    let (desk, plan) = desk_with("");
+    let file = desk.beside("level").display().to_string();
+    fs::write(&plan, format!("[knobs.form]\nget = \"cat {file}\"\nset = \"echo {{value}}.0 > {file}\"\n")).unwrap();
+    fs::write(&file, "1\n").unwrap();
+    let why = desk.run(&["set", "--knobs", &plan, "form=2"]).refused(6);
+    assert!(
+        why.contains("reads 1.0 where it read 1 before; it was undone, so set it to what it was yourself"),
+        "{why}"
+    );
+    assert_eq!(desk.turned(), 0, "nothing is open, as the sentence says");
+}

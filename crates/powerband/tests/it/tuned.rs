@@ -334,4 +334,6 @@ fn a_hundred_thousand_settings_are_searched_and_no_more() {
     assert!(told.contains("among 100000 settings, of which a few are tried"), "{told}");
     let why = of("0..1000:10").refused(2);
     assert!(why.contains("101000") && why.contains("100000"), "{why}");
+    let help = desk.run(&["tune", "--help"]).ended(0).out;
+    assert!(help.contains("up to 100,000 settings"), "{help}");
 }

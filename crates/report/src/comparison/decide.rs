@@ -124,7 +124,7 @@ fn judges_mean(ask: &ComparisonRequest, of: &[&Measured]) -> bool {
     ask.mean.unwrap_or_else(|| of.iter().all(|measured| measured.mean))
 }
 
-/// What a comparison of means says of itself.
+/// What is judged, where it is not the typical trial, and which margin it is judged by, where there were several.
 fn notes_on(ask: &ComparisonRequest, of: &[&Measured]) -> Vec<String> {
     let mean = || "judged: the mean of all trials as measured, not the typical trial".to_owned();
     judges_mean(ask, of).then(mean).into_iter().chain(larger_margin(ask, of)).collect()

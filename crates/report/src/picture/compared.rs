@@ -11,7 +11,7 @@ use super::scale::Reach;
 use super::{Caption, Picture, cells, told, told_with};
 use crate::comparison::{self, Comparison};
 use crate::level::interval;
-use crate::words::{percent, titled, word};
+use crate::words::{titled, word};
 use crate::{Model, comparison::text};
 
 /// More settings than this are told by the page's tables alone.
@@ -155,7 +155,7 @@ fn described(metric: &Metric, names: &[String], rows: &[Row]) -> String {
 
 /// The differences of each metric, as they were judged, around none.
 pub(super) fn differences(of: &Comparison) -> Vec<Picture> {
-    of.rows.chunk_by(|a, b| a.metric == b.metric).filter_map(|rows| differences_of(rows, of.alpha)).collect()
+    of.rows.chunk_by(|a, b| a.metric == b.metric).filter_map(|rows| differences_of(rows, &of.rate_words())).collect()
 }
 
 /// Name of the picture of all differences.
@@ -190,16 +190,14 @@ pub(super) fn summary(of: &Comparison) -> Option<Picture> {
         let change = cells(row.change.unwrap_or_default() * 100.0, ends(row));
         [label(row)].into_iter().chain(change).chain([word(row.verdict).to_owned()]).collect()
     });
-    let margin = shown.first().map(|row| row.margin * 100.0);
-    let margin =
-        margin.filter(|margin| *margin > 0.0 && shown.iter().all(|row| (row.margin * 100.0 - margin).abs() < 1e-9));
+    let margin = shared_margin(&shown).map(|row| row.margin * 100.0);
     let title = match &against {
         Some(against) => format!("All differences from {against}"),
         None => "All differences".to_owned(),
     };
     let counts: Vec<comparison::ComparisonRow> = shown.iter().map(|row| (*row).clone()).collect();
-    let desc =
-        format!("Change in percent with its interval: {}. The shaded band is the margin.", text::counts(&counts));
+    let band = if margin.is_some() { " The shaded band is the margin." } else { "" };
+    let desc = format!("Change in percent with its interval: {}.{band}", text::counts(&counts));
     let drawing = Rows {
         title: title.clone(),
         desc: desc.clone(),
@@ -218,7 +216,14 @@ pub(super) fn summary(of: &Comparison) -> Option<Picture> {
     )
 }
 
-fn differences_of(all: &[comparison::ComparisonRow], alpha: f64) -> Option<Picture> {
+/// A row with the margin that all rows have. Experiments that ran different loads have a margin each, which one band cannot show.
+fn shared_margin<'a>(rows: &[&'a comparison::ComparisonRow]) -> Option<&'a comparison::ComparisonRow> {
+    let first = rows.first()?;
+    let same = |row: &&comparison::ComparisonRow| (row.margin - first.margin).abs() < 1e-12;
+    (first.margin > 0.0 && rows.iter().all(same)).then_some(first)
+}
+
+fn differences_of(all: &[comparison::ComparisonRow], error_rate: &str) -> Option<Picture> {
     let first = all.first()?;
     let shown: Vec<&comparison::ComparisonRow> =
         all.iter().filter(|row| row.absolute == first.absolute && row.change.is_some_and(f64::is_finite)).collect();
@@ -249,17 +254,14 @@ fn differences_of(all: &[comparison::ComparisonRow], alpha: f64) -> Option<Pictu
         let tail = [word(row.verdict).to_owned()];
         head.into_iter().chain(cells(scaled(row.change.unwrap_or_default()), ends)).chain(tail).collect()
     });
-    // Experiments with different loads keep margins of their own, of which no band tells the truth.
-    let shared = shown.iter().all(|row| (row.margin - first.margin).abs() < 1e-12);
-    let margin = if shared { scaled(first.margin) } else { 0.0 };
-    let band = if shared { format!("; the shaded band is the margin, {}", text::margin(first)) } else { String::new() };
+    let margin = shared_margin(&shown);
+    let band = margin.map(|row| format!("; the shaded band is the margin, {}", text::margin(row))).unwrap_or_default();
     let title = format!("{}: differences", first.metric);
     let desc = format!(
-        "Change of {} against {}: {}, each with its interval. The error rate of all differences claimed together is {}{band}.",
+        "Change of {} against {}: {}, each with its interval. Error rate: {error_rate}{band}.",
         first.metric,
         against.as_deref().unwrap_or("what each is compared with"),
         text::counts(all),
-        percent(alpha),
     );
     let drawing = Rows {
         title: title.clone(),
@@ -267,7 +269,7 @@ fn differences_of(all: &[comparison::ComparisonRow], alpha: f64) -> Option<Pictu
         axis: format!("change against {}, {unit}", against.as_deref().unwrap_or("the other")),
         reach: Reach::Values,
         rule: Some((0.0, "no difference".to_owned())),
-        ribbon: (margin > 0.0).then_some((-margin, margin)),
+        ribbon: margin.map(|row| (-scaled(row.margin), scaled(row.margin))),
         legend: Vec::new(),
         rows: rows.collect(),
     };

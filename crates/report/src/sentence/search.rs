@@ -96,10 +96,15 @@ pub(crate) fn known(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -
     let name = &plan.goal.name;
     let at = usize::try_from(finding.setting?).ok()?;
     let value = plan.goal.known.get(at.checked_sub(1)?)?;
-    let last = |name: &str| name.rsplit(['.', '/']).next().map(str::to_owned);
+    // `cpufreq.freq` is typed `freq`; `far/freq` is another machine's.
+    let short = |knob: &str| {
+        let knob = knob.split('@').next().unwrap_or(knob);
+        let (side, name) = knob.rsplit_once('/').unwrap_or(("", knob));
+        (side.to_owned(), name.rsplit('.').next().unwrap_or(name).to_owned())
+    };
     let typed = model.settings.get(at).and_then(|setting| {
         let knobs = setting.turns.split_whitespace().filter_map(|word| word.split_once('='));
-        let mut those = knobs.filter(|(knob, _)| knob.split('@').next().and_then(last) == last(name));
+        let mut those = knobs.filter(|(knob, _)| short(knob) == short(name));
         let (_, typed) = those.next()?;
         those.all(|(_, other)| other == typed).then(|| typed.to_owned())
     });

@@ -342,6 +342,7 @@ fn a_page_says_what_the_text_says_and_a_name_is_text() {
     }
     let recommended = found.choice.recommended.as_ref().unwrap();
     assert!(page.contains(&recommended.keep) && page.matches("<svg").count() == fleet_pictures(&found).len());
+    assert_eq!(page.to_lowercase().matches("error rate").count(), 1, "the error rate once");
     assert!(page.contains("<h2>Verdict</h2>") || page.contains(">Verdict</h2>"), "a section each");
 }
 

@@ -72,17 +72,26 @@ pub(crate) fn searched() -> Vec<Event> {
 
 #[test]
 fn a_knob_that_is_the_goal_has_its_value_as_it_is_typed() {
-    let mut events = searched();
-    for event in &mut events {
-        if let Event::Started(started) = event {
-            let goal = &mut started.search.as_mut().unwrap().goal;
-            (goal.name, goal.known) = ("cpufreq.max_freq".into(), vec![1e6, 2e6, 1e6, 1.0]);
+    // What is typed of the peer's knob is not the near one's value, which is printed as the number it is then.
+    for (name, turns, value) in [
+        ("cpufreq.max_freq", "max_freq=1GHz", "cpufreq.max_freq 1GHz"),
+        ("max_freq", "max_freq@policy0=1GHz far/max_freq=2GHz", "max_freq 1GHz"),
+        ("far/max_freq", "max_freq=1GHz far/max_freq=2GHz", "far/max_freq 2GHz"),
+        ("max_freq", "far/max_freq=2GHz", "max_freq 1000000"),
+    ] {
+        let mut events = searched();
+        for event in &mut events {
+            if let Event::Started(started) = event {
+                started.settings[1].turns = turns.into();
+                let goal = &mut started.search.as_mut().unwrap().goal;
+                (goal.name, goal.known) = (name.into(), vec![1e6, 2e6, 1e6, 1.0]);
+            }
         }
-    }
-    let model = Model::from_events(&events).unwrap();
-    let brief = powerband_report::text::brief(&model, 80, false);
-    for text in [brief, powerband_report::json::Report::new(&model).finding] {
-        assert!(text.contains("cpufreq.max_freq 1GHz"), "{text}");
+        let model = Model::from_events(&events).unwrap();
+        let brief = powerband_report::text::brief(&model, 80, false);
+        for text in [brief, powerband_report::json::Report::new(&model).finding] {
+            assert!(text.contains(value), "{text}");
+        }
     }
 }
 
