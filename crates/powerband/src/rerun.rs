@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use powerband_rig::Names;
-use powerband_session::{SessionError, rerun};
+use powerband_session::{Options, SessionError, rerun};
 
 use crate::cli::{Run, Shared};
 use crate::exit::Answer;
@@ -10,12 +10,12 @@ use crate::{commands, measure, output, rig};
 
 /// Runs it, and keeps it as an experiment of its own.
 pub(crate) fn run(shared: &Shared, page: &Path, args: &Run) -> Answer {
-    let options = measure::options(shared, &args.measuring.setup);
+    let options = Options { trusted: args.trust, ..measure::options(shared, &args.measuring.setup) };
     let check = |names: &Names| check_words(shared, names);
-    let read = rerun::read(page, &options, args.trust, &check, &mut output::note)?;
+    let read = rerun::read(page, &options, &check, &mut output::note)?;
     // A page may come from anybody.
     if let Some((resolved, listed)) = read.to_trust().filter(|_| !options.dry_run) {
-        commands::trust(page, resolved, listed, args.trust)?;
+        commands::trust(page, resolved, listed, options.trusted)?;
     }
     measure::run(shared, read.prepare(&options, &mut output::note)?, &args.measuring, &options)
 }

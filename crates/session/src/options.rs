@@ -30,6 +30,8 @@ pub struct Options {
     pub store: Option<PathBuf>,
     /// Plan everything and measure nothing.
     pub dry_run: bool,
+    /// A dry run may execute the commands that lead to machines a page names.
+    pub trusted: bool,
     /// Under sudo: run loads as root.
     pub as_root: bool,
     /// What it is of a fleet; its facts are read when the machines are open.

@@ -19,15 +19,13 @@ pub struct Page {
     on_rig: Option<(Resolved, Option<User>, Vec<Listed>)>,
 }
 
-/// Reads a page; `trusted`: a dry run may execute the commands that lead to its machines. `check` is asked
-/// whether what was typed fits its machines.
+/// Reads a page. `check` is asked whether what was typed fits its machines.
 ///
 /// # Errors
 /// [`SessionError`]: no page of an experiment, or one of another machine.
 pub fn read(
     page: &Path,
     options: &Options,
-    trusted: bool,
     check: &dyn Fn(&Names) -> Result<(), SessionError>,
     notes: &mut dyn Notes,
 ) -> Result<Page, SessionError> {
@@ -44,7 +42,7 @@ pub fn read(
     }
     let mut read = Page { path: page.to_owned(), names, started, on_rig: None };
     if read.names.table().is_none() {
-        read.on_rig = Some(read.for_rig(options, trusted).map_err(&refused)?);
+        read.on_rig = Some(read.for_rig(options).map_err(&refused)?);
     }
     Ok(read)
 }
@@ -55,11 +53,7 @@ fn refused(page: &Path, error: SessionError) -> SessionError {
 }
 
 impl Page {
-    fn for_rig(
-        &mut self,
-        options: &Options,
-        trusted: bool,
-    ) -> Result<(Resolved, Option<User>, Vec<Listed>), SessionError> {
+    fn for_rig(&mut self, options: &Options) -> Result<(Resolved, Option<User>, Vec<Listed>), SessionError> {
         let names = &self.names;
         let user = if names.here() { caller::user_of_loads(options.as_root)? } else { None };
         self.started.user = (!names.simulated()).then(|| caller::number(user.as_ref()));
@@ -67,7 +61,7 @@ impl Page {
         names.seed()?;
         let listed = Listed::of(&resolved, names, user.as_ref());
         if options.dry_run {
-            start_nothing(&self.path, names, trusted)?;
+            start_nothing(&self.path, names, options.trusted)?;
         }
         Ok((resolved, user, listed))
     }
