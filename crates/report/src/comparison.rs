@@ -14,6 +14,7 @@ mod csv;
 mod decide;
 mod loads;
 mod measured;
+mod references;
 mod several;
 pub(crate) mod text;
 

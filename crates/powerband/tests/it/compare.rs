@@ -3,7 +3,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::desk::Desk;
+use crate::desk::{Desk, workspace};
 
 /// Three rounds of tbench under two governors, MB/s, as they were published; each round ran the one and then the other.
 const ROUNDS: &str = "setting,block,rate_mb_per_s
@@ -112,6 +112,27 @@ fn what_shares_nothing_is_shown_and_never_decided() {
     std::fs::write(&second, "block,real_s\n4,6.5\n2,5.5\n3,6.01\n1,5\n").unwrap();
     let found = desk.json(&[&["compare"], &files[..]].concat());
     assert_eq!((row(&found)["how"].as_str(), row(&found)["verdict"].as_str()), (Some("blocks"), Some("better")));
+}
+
+#[test]
+fn a_reference_that_measured_something_else_is_named() {
+    let desk = Desk::new();
+    let (file, built_in) = (desk.beside("ours.toml"), workspace().join("machines/sim/omap3530.toml"));
+    let text = fs::read_to_string(built_in).unwrap();
+    let slower = text.replace("cycles_per_iteration = 600.0", "cycles_per_iteration = 750.0");
+    let machine = format!("sim:{}", file.display());
+    for text in [&text, &slower] {
+        fs::write(&file, text).unwrap();
+        let words = ["--machine", &machine, "--seed", "1", "try", "governor=performance,powersave"];
+        desk.run(&[&words[..], &["--load", "counter", "--for", "2s", "--blocks", "5"]].concat()).ended(0);
+    }
+    let words = ["compare", "1:powersave", "2:powersave", "--metric", "count"];
+    let found = desk.json(&words);
+    assert_eq!(row(&found)["how"], "shared_reference");
+    let notes = row(&found)["notes"].to_string();
+    assert!(notes.contains("itself has a count that is 20 % lower in experiment 2 than in experiment 1"), "{notes}");
+    let told = desk.run(&words).ended(0).out;
+    assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains("count that is 20 % lower"), "{told}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use powerband_stats::apart::{ApartLook, IndependentDifference, MIN_SESSIONS, ses
 use powerband_stats::{Claim, MetricJudge, Rules, Scale, SettingLook, Spend, Spending};
 
 use super::measured::{Measured, typical};
-use super::{CompareError, Comparison, ComparisonRow, How, chosen, text};
+use super::{CompareError, Comparison, ComparisonRow, How, chosen, references, text};
 use crate::words::percent;
 
 /// Margin and error rate where neither an option nor an experiment says one.
@@ -356,8 +356,13 @@ fn by_reference(
     let blocks = first.contrast.blocks.max(second.contrast.blocks);
     let apart = through_reference(&second, &first);
     let look = apart.judge_looked_at(blocks, &rules, sharing, &Spending::shared());
-    let note = format!("each as a difference from {}, which both experiments have", a.label(0));
-    Ok(ComparisonRow { notes: vec![note], ..told(row, &apart, Some(&look), &rules, blocks) })
+    let mut notes = vec![format!("each as a difference from {}, which both experiments have", a.label(0))];
+    notes.extend(references::apart(a, b, metric, &rules));
+    Ok(ComparisonRow { notes, ..told(row, &apart, Some(&look), &rules, blocks) })
+}
+
+pub(super) fn on_scale(rules: &Rules, values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| if rules.scale == Scale::Log { value.ln() } else { *value }).collect()
 }
 
 fn both_scaled(rules: &Rules, a: &Measured, b: &Measured, metric: &Metric) -> Rules {
@@ -417,11 +422,8 @@ fn unblocked(
     sharing: usize,
 ) -> ComparisonRow {
     let rules = scaled(rules, metric, &[pooled[0].as_slice(), &pooled[1]].concat(), &pooled[0]);
-    let on_scale = |values: &[f64]| -> Vec<f64> {
-        values.iter().map(|value| if rules.scale == Scale::Log { value.ln() } else { *value }).collect()
-    };
     let [against, setting] = labels;
-    let sides = sides.map(|side| on_scale(&side));
+    let sides = sides.map(|side| on_scale(&rules, &side));
     let fewest = sides[0].len().min(sides[1].len());
     if let Some(apart) = sessions(&sides[1], &sides[0]) {
         let count = u32::try_from(fewest).unwrap_or(u32::MAX);
@@ -429,7 +431,7 @@ fn unblocked(
         let row = blank(metric, setting, against, How::Sessions, rules.margin);
         return told(row, &apart, Some(&look), &rules, count);
     }
-    let pooled = pooled.map(|side| on_scale(&side));
+    let pooled = pooled.map(|side| on_scale(&rules, &side));
     let count = u32::try_from(pooled[0].len().min(pooled[1].len())).unwrap_or(u32::MAX);
     let row = blank(metric, setting, against, How::Apart, rules.margin);
     let why = format!(
