@@ -208,7 +208,7 @@ impl Judging {
             all.as_ref()?.of(setting)
         };
         for (standing, predicted) in self.requiring.standings(spending, &mut against) {
-            if standing.standing == Standing::Open && standing.setting > 0 {
+            if standing.found.standing == Standing::Open && standing.setting > 0 {
                 look.predictions.push((standing.setting, predicted));
             }
             look.requirements.push(standing);
@@ -229,7 +229,7 @@ impl Judging {
     fn is_decided(&self, look: &Look, setting: u32) -> bool {
         let judged = self.sheets.iter().filter(|sheet| sheet.metric.judged).count();
         let decided = |it: &&SettingVerdict| it.setting == setting && it.verdict != Verdict::Undecided;
-        let is_open = |it: &RequirementStanding| it.setting == setting && it.standing == Standing::Open;
+        let is_open = |it: &RequirementStanding| it.setting == setting && it.found.standing == Standing::Open;
         judged > 0 && look.verdicts.iter().filter(decided).count() == judged && !look.requirements.iter().any(is_open)
     }
 

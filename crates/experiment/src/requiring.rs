@@ -1,6 +1,7 @@
 //! Requirements while an experiment runs: the trials of each setting by requirement, and where each stands after a look.
 use powerband_record::{
-    Histogram, LimitSide, Outcome, Requirement, RequirementStanding, Standing, Started, is_loss, unit_of,
+    Histogram, LimitSide, Outcome, Requirement, RequirementFinding, RequirementStanding, Standing, Started, is_loss,
+    unit_of,
 };
 use powerband_stats::limit::{Limit, LimitStanding, MIN_TRIALS, level};
 use powerband_stats::{Contrast, Latencies, Prediction, Rules, Scale, Spending, change_point, drift};
@@ -123,7 +124,9 @@ impl Requiring {
                 match found {
                     Some(found) => all.push((told(item, setting, &found), found.held.predicted)),
                     // What cannot be compared (yet, or any more) is open: left out, it would pass for fulfilled.
-                    None if item.requirement.relative => all.push((open(item, setting), None)),
+                    None if item.requirement.relative => {
+                        all.push((at(item, setting, RequirementFinding::UNKNOWN), None))
+                    }
                     None => {}
                 }
             }
@@ -193,34 +196,18 @@ fn told(item: &Item, setting: usize, found: &Found) -> RequirementStanding {
         _ => Standing::Open,
     };
     let (low, high) = found.bounds.unzip();
-    RequirementStanding {
-        setting: u32::try_from(setting).unwrap_or(u32::MAX),
-        requirement: item.index,
-        standing,
-        probability: if found.held.probability.is_finite() { found.held.probability } else { 0.5 },
-        estimate: found.estimate,
-        low,
-        high,
-        trials: found.trials,
-        predicted: found.held.predicted.map(|predicted| (predicted.low, predicted.high)),
-        this_session: found.moved,
-    }
+    let probability = if found.held.probability.is_finite() { found.held.probability } else { 0.5 };
+    let predicted = found.held.predicted.map(|predicted| (predicted.low, predicted.high));
+    let (estimate, trials, this_session) = (found.estimate, found.trials, found.moved);
+    at(
+        item,
+        setting,
+        RequirementFinding { standing, probability, estimate, low, high, trials, predicted, this_session },
+    )
 }
 
-/// A requirement of which nothing is known.
-fn open(item: &Item, setting: usize) -> RequirementStanding {
-    RequirementStanding {
-        setting: u32::try_from(setting).unwrap_or(u32::MAX),
-        requirement: item.index,
-        standing: Standing::Open,
-        probability: 0.5,
-        estimate: None,
-        low: None,
-        high: None,
-        trials: 0,
-        predicted: None,
-        this_session: false,
-    }
+fn at(item: &Item, setting: usize, found: RequirementFinding) -> RequirementStanding {
+    RequirementStanding { setting: u32::try_from(setting).unwrap_or(u32::MAX), requirement: item.index, found }
 }
 
 /// A limit on losses that trials in a row were beyond, all of them void for it. Of so many, all beyond a limit that the setting
@@ -229,13 +216,14 @@ fn broken_by_loss(item: &Item, setting: usize) -> Option<RequirementStanding> {
     let lost = &item.samples.get(setting)?.lost;
     let Requirement { relation, limit, .. } = item.requirement;
     let all_beyond = lost.len() >= MIN_TRIALS as usize && lost.iter().all(|lost| !relation.holds(*lost, limit));
-    all_beyond.then(|| RequirementStanding {
+    let broken = || RequirementFinding {
         standing: Standing::Broken,
         probability: 0.5_f64.powi(i32::try_from(lost.len()).unwrap_or(i32::MAX)),
         estimate: Some(lost.iter().sum::<f64>() / lost.len() as f64),
         trials: u32::try_from(lost.len()).unwrap_or(u32::MAX),
-        ..open(item, setting)
-    })
+        ..RequirementFinding::UNKNOWN
+    };
+    all_beyond.then(|| at(item, setting, broken()))
 }
 
 impl Samples {

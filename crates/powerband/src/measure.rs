@@ -143,7 +143,7 @@ fn verdict_code(finding: &Finding, fail_on: &[FailOn], id: i64) -> Answer {
             FailOn::Worse => Verdict::Worse,
             FailOn::Same => Verdict::Same,
             FailOn::Undecided => Verdict::Undecided,
-            FailOn::Broken => return finding.requirements.iter().any(|it| it.standing == Standing::Broken),
+            FailOn::Broken => return finding.requirements.iter().any(|it| it.found.standing == Standing::Broken),
         };
         finding.verdicts.iter().any(|v| v.verdict == verdict)
             || (*fail == FailOn::Undecided && finding.verdicts.is_empty())

@@ -7,6 +7,7 @@ mod calibration;
 mod command_knob;
 mod command_meter;
 mod cool;
+mod counts;
 mod cpulist;
 mod event;
 mod fact;
@@ -38,6 +39,7 @@ pub use calibration::{BackToBack, Calibration, Detectable, FalseAlarm, MAX_CALIB
 pub use command_knob::{CommandKnob, VALUE};
 pub use command_meter::{CommandMeter, MeterUnit};
 pub use cool::Cool;
+pub use counts::Counts;
 pub use cpulist::{CpuList, CpuListError};
 pub use event::{
     BaselineValue, BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level,
@@ -61,7 +63,7 @@ pub use quantity::{
     parse_percent,
 };
 pub use recording::{Recorded, Recording};
-pub use requirement::{LimitSide, Requirement, RequirementError, RequirementStanding, Standing};
+pub use requirement::{LimitSide, Requirement, RequirementError, RequirementFinding, RequirementStanding, Standing};
 pub use search::{
     SearchChange, SearchEnd, SearchExpected, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept,
     SearchPhase, SearchPlan, SearchRole, SearchShare, SearchStanding, SearchUnproved,

@@ -70,6 +70,14 @@ pub struct RequirementStanding {
     pub setting: u32,
     /// Index of the requirement in the plan.
     pub requirement: u32,
+    /// What was found.
+    #[serde(flatten)]
+    pub found: RequirementFinding,
+}
+
+/// Where a requirement stands at a setting, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RequirementFinding {
     /// Where it stands.
     pub standing: Standing,
     /// Chance that the setting is truly within the limit.
@@ -93,6 +101,20 @@ pub struct RequirementStanding {
     /// differences, not levels.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub this_session: bool,
+}
+
+impl RequirementFinding {
+    /// Nothing is known yet.
+    pub const UNKNOWN: RequirementFinding = RequirementFinding {
+        standing: Standing::Open,
+        probability: 0.5,
+        estimate: None,
+        low: None,
+        high: None,
+        trials: 0,
+        predicted: None,
+        this_session: false,
+    };
 }
 
 /// Why a text is not a requirement.

@@ -159,7 +159,7 @@ pub(crate) fn obstacle(model: &Model, at: u32) -> Option<String> {
             continue;
         }
         let found = model.requirements.iter().find(|it| it.setting == at && it.requirement == index);
-        match found.map_or(Standing::Open, |it| it.standing) {
+        match found.map_or(Standing::Open, |it| it.found.standing) {
             Standing::Holds => {}
             Standing::Broken => return Some(format!("breaks {requirement}")),
             Standing::Open => return Some(format!("is not shown to keep {requirement}")),

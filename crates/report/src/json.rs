@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Better, CloseReason, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare, SearchStanding, SearchUnproved,
-    Standing, Verdict,
+    Better, CloseReason, RequirementFinding, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare,
+    SearchStanding, SearchUnproved, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -286,28 +286,9 @@ pub struct VerdictRow {
 pub struct RequirementRow {
     /// As it was typed.
     pub requirement: String,
-    /// Whether it holds.
-    pub standing: Standing,
-    /// Chance that the setting is truly within the limit.
-    pub probability: f64,
-    /// What was measured: in the metric's own unit, or the share of the reference it differs by; absent where the
-    /// reference is zero.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimate: Option<f64>,
-    /// Its interval at this look, lower end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub low: Option<f64>,
-    /// Upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
-    /// Trials it rests on, or blocks where it is against the reference.
-    pub trials: u32,
-    /// Predicted total of them until it is known, low and high, when open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub predicted: Option<(u32, u32)>,
-    /// Known for this session only, as the metric drifted or changed its level.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub this_session: bool,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub found: RequirementFinding,
 }
 
 /// When and why a setting left early.

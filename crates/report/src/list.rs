@@ -1,5 +1,5 @@
 //! A list of experiments, a row each: as a table and as JSON.
-use powerband_record::{BASELINE, CloseReason};
+use powerband_record::{BASELINE, CloseReason, Counts};
 use serde::{Deserialize, Serialize};
 
 use crate::ExperimentEnd;
@@ -35,18 +35,9 @@ pub struct ListRow {
     /// Why it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<CloseReason>,
-    /// Settings, the reference among them.
-    pub settings: u32,
-    /// Complete blocks.
-    pub blocks: u32,
-    /// Valid trials in blocks.
-    pub trials: u32,
-    /// Void trials.
-    pub voids: u32,
-    /// Comparisons that are decided.
-    pub decided: u32,
-    /// Comparisons that are open.
-    pub open: u32,
+    /// How far it is.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Label of the knee, once decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<String>,
@@ -124,7 +115,7 @@ fn cells(row: &ListRow) -> [String; 6] {
         utc(row.started_unix_s),
         row.machine.clone().unwrap_or_else(|| "-".into()),
         what,
-        row.blocks.to_string(),
+        row.counts.blocks.to_string(),
         outcome(row),
     ]
 }
@@ -133,7 +124,7 @@ fn outcome(row: &ListRow) -> String {
     if row.sought.is_some() {
         return searched(row).into();
     }
-    let decided = match (&row.knee, row.decided, row.open) {
+    let decided = match (&row.knee, row.counts.decided, row.counts.open) {
         (Some(knee), _, _) => format!("knee {knee}"),
         (None, 0, 0) => String::new(),
         (None, decided, open) => format!("{decided} of {} decided", decided + open),

@@ -10,16 +10,25 @@ const NAMED: usize = 3;
 
 /// One word, with the chance while it is open.
 fn word(of: &RequirementStanding) -> String {
-    match of.standing {
+    match of.found.standing {
         Standing::Holds => "holds".into(),
         Standing::Broken => "broken".into(),
-        Standing::Open => format!("open, {:.2}", of.probability),
+        Standing::Open => format!("open, {} likely", likelihood(of.found.probability)),
+    }
+}
+
+/// A chance in whole percent; never 0 or 100 %, as nothing is certain while it is open.
+fn likelihood(probability: f64) -> String {
+    match probability {
+        likely if likely > 0.99 => ">99 %".into(),
+        likely if likely < 0.01 => "<1 %".into(),
+        likely => format!("{:.0} %", 100.0 * likely),
     }
 }
 
 /// Whether a setting breaks a requirement.
 pub(crate) fn is_broken(model: &Model, setting: u32) -> bool {
-    model.requirements.iter().any(|it| it.setting == setting && it.standing == Standing::Broken)
+    model.requirements.iter().any(|it| it.setting == setting && it.found.standing == Standing::Broken)
 }
 
 /// What is said of requirements in the finding: those broken, and those open; nothing where all hold.
@@ -27,7 +36,7 @@ pub(crate) fn clause(model: &Model) -> Option<String> {
     let mut clauses = Vec::new();
     for (index, requirement) in (0_u32..).zip(&model.started.requirements) {
         let labels = |standing: Standing| -> Vec<String> {
-            let those = model.requirements.iter().filter(|it| it.requirement == index && it.standing == standing);
+            let those = model.requirements.iter().filter(|it| it.requirement == index && it.found.standing == standing);
             those.map(|it| model.label(it.setting)).collect()
         };
         let (holds, broken, open) = (labels(Standing::Holds), labels(Standing::Broken), labels(Standing::Open));
@@ -49,7 +58,7 @@ pub(crate) fn cell(model: &Model, setting: u32) -> Option<String> {
     if model.started.requirements.is_empty() {
         return None;
     }
-    let rank = |it: &&RequirementStanding| match it.standing {
+    let rank = |it: &&RequirementStanding| match it.found.standing {
         Standing::Broken => 0,
         Standing::Open => 1,
         Standing::Holds => 2,
@@ -70,22 +79,23 @@ pub(crate) fn rows(model: &Model) -> ([&'static str; 6], Vec<Vec<String>>) {
     let rows = model.requirements.iter().filter_map(|it| {
         let requirement = model.started.requirements.get(it.requirement as usize)?;
         let interval = it
+            .found
             .low
-            .zip(it.high)
+            .zip(it.found.high)
             .map(|(low, high)| format!("{} .. {}", shown(requirement, low), shown(requirement, high)));
-        let trials = match it.predicted {
-            Some((low, high)) => format!("{} of ~{low}..{high}", it.trials),
-            None => it.trials.to_string(),
+        let trials = match it.found.predicted {
+            Some((low, high)) => format!("{} of ~{low}..{high}", it.found.trials),
+            None => it.found.trials.to_string(),
         };
         Some(vec![
             model.label(it.setting),
             requirement.to_string(),
-            it.estimate.map_or_else(
+            it.found.estimate.map_or_else(
                 || "-".to_owned(),
                 |estimate| format!("{} {}", shown(requirement, estimate), unit(requirement)).trim_end().to_owned(),
             ),
             interval.unwrap_or_else(|| "-".into()),
-            if it.this_session { format!("{} (this session)", word(it)) } else { word(it) },
+            if it.found.this_session { format!("{} (this session)", word(it)) } else { word(it) },
             trials,
         ])
     });
@@ -94,7 +104,7 @@ pub(crate) fn rows(model: &Model) -> ([&'static str; 6], Vec<Vec<String>>) {
 
 /// What must be known with the table; nothing where nothing drifted.
 pub(crate) fn note(model: &Model) -> Option<&'static str> {
-    let any = model.requirements.iter().any(|it| it.this_session);
+    let any = model.requirements.iter().any(|it| it.found.this_session);
     any.then_some(
         "(this session): the metric drifted or changed its level meanwhile; a level is not protected by blocks, so what is said of it is for this session only",
     )

@@ -10,7 +10,7 @@ pub(crate) fn counting(all: Vec<Summary>) -> Vec<Summary> {
     let rank = |one: &Summary| {
         let complete = one.reason.as_ref().is_some_and(|reason| reason.is_complete());
         let attempt = one.fleet.as_ref().map_or(0, |task| task.attempt);
-        (complete, one.blocks, Reverse(attempt), Reverse(one.id))
+        (complete, one.counts.blocks, Reverse(attempt), Reverse(one.id))
     };
     let mut best = BTreeMap::new();
     for one in &all {

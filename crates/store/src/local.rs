@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use powerband_record::{Event, ExperimentHeader, FleetTask, Metric, Started};
+use powerband_record::{Counts, Event, ExperimentHeader, FleetTask, Metric, Started};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, TransactionBehavior, params};
 
@@ -298,13 +298,15 @@ fn summary(row: &Row) -> rusqlite::Result<Summary> {
         load: load.and_then(|text| serde_json::from_str(&text).ok()),
         state: State::parse(row.get_ref(6)?.as_str()?),
         reason: reason.and_then(|text| serde_json::from_str(&text).ok()),
-        blocks: row.get(8)?,
+        counts: Counts {
+            settings: row.get(10)?,
+            blocks: row.get(8)?,
+            trials: row.get(11)?,
+            voids: row.get(12)?,
+            decided: row.get(13)?,
+            open: row.get(14)?,
+        },
         ended_ns: ended_ns.and_then(|ns| u64::try_from(ns).ok()),
-        settings: row.get(10)?,
-        trials: row.get(11)?,
-        voids: row.get(12)?,
-        decided: row.get(13)?,
-        open: row.get(14)?,
         knee: row.get(15)?,
         search: search(row.get(16)?, row.get(17)?, row.get(18)?),
     })

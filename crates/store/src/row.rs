@@ -1,5 +1,5 @@
 //! Rows as the store's callers see them.
-use powerband_record::{CloseReason, ExperimentHeader, FleetTask, Owner};
+use powerband_record::{CloseReason, Counts, ExperimentHeader, FleetTask, Owner};
 use serde::{Deserialize, Serialize};
 
 /// Whether an experiment goes on.
@@ -71,18 +71,9 @@ pub struct Summary {
     pub state: State,
     /// Why it ended.
     pub reason: Option<CloseReason>,
-    /// Settings, the reference among them.
-    pub settings: u32,
-    /// Complete blocks.
-    pub blocks: u32,
-    /// Valid trials in blocks.
-    pub trials: u32,
-    /// Void trials.
-    pub voids: u32,
-    /// Judged metrics of settings that are decided.
-    pub decided: u32,
-    /// Judged metrics of settings that are open.
-    pub open: u32,
+    /// How far it is.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Label of the knee, once decided.
     pub knee: Option<String>,
     /// What a search is about, where it is one.

@@ -19,7 +19,7 @@ fn measured(started: &Started, sigma: f64, factors: Vec<f64>) -> (Finding, Vec<E
 }
 
 fn standings(finding: &Finding, setting: u32) -> Vec<Standing> {
-    finding.requirements.iter().filter(|it| it.setting == setting).map(|it| it.standing).collect()
+    finding.requirements.iter().filter(|it| it.setting == setting).map(|it| it.found.standing).collect()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn each_limit_is_decided_where_it_is_clear() {
         "the reference has no limit against itself"
     );
     assert_eq!(standings(&finding, 1), [Standing::Holds, Standing::Holds, Standing::Broken]);
-    assert!(finding.requirements.iter().all(|it| it.trials >= 3 && (0.0..=1.0).contains(&it.probability)));
+    assert!(finding.requirements.iter().all(|it| it.found.trials >= 3 && (0.0..=1.0).contains(&it.found.probability)));
     // Four trials in every block: three of the reference next to the one compared.
     let of_first = |event: &Event| matches!(event, Event::TrialStarted(PlannedTrial { block: 1, .. }));
     assert_eq!(count(&journal, of_first), 4);
@@ -54,8 +54,8 @@ fn an_open_limit_keeps_a_setting_in_the_blocks() {
     let (finding, _) = measured(&started, 0.02, vec![1.0, 1.1]);
     let open = finding.requirements.iter().find(|it| it.setting == 1).unwrap();
     // Its verdict is clear long before, its limit is where it is: at 110.
-    assert_eq!((open.standing, finding.blocks), (Standing::Open, 12));
-    assert!((0.01..0.99).contains(&open.probability) && open.predicted.is_some());
+    assert_eq!((open.found.standing, finding.blocks), (Standing::Open, 12));
+    assert!((0.01..0.99).contains(&open.found.probability) && open.found.predicted.is_some());
 }
 
 #[test]
@@ -69,7 +69,10 @@ fn a_level_that_drifts_is_known_for_its_session_only() {
         Ok(outcome)
     });
     let finding = run(&started, &mut bench, &mut journal).unwrap();
-    assert!(finding.requirements.iter().all(|it| it.standing == Standing::Holds && it.this_session), "{finding:?}");
+    assert!(
+        finding.requirements.iter().all(|it| it.found.standing == Standing::Holds && it.found.this_session),
+        "{finding:?}"
+    );
 }
 
 /// Experiments whose truth lies exactly on the limit: how many claim that it holds, and that it is broken.
@@ -79,7 +82,7 @@ fn wrong(limit: &str, factors: &[f64], runs: u64) -> [u32; 2] {
         let mut started = limited(1000 + seed, &[limit]);
         (started.max_blocks, started.margin) = (15, 0.001);
         let (finding, _) = measured(&started, 0.02, factors.to_vec());
-        let standing = finding.requirements.iter().find(|it| it.setting == 1).unwrap().standing;
+        let standing = finding.requirements.iter().find(|it| it.setting == 1).unwrap().found.standing;
         wrong[0] += u32::from(standing == Standing::Holds);
         wrong[1] += u32::from(standing == Standing::Broken);
     }
@@ -135,7 +138,7 @@ fn a_limit_against_a_reference_of_zero_stays_open_and_says_why() {
     let (finding, _) = drops(&started, always_zero);
     let note = "drops<=+10% stays open: drops is 0 at the reference, of which no share can be taken";
     assert!(finding.notes.iter().any(|told| told.starts_with(note)), "{:?}", finding.notes);
-    assert!(finding.requirements.iter().all(|it| it.estimate.is_none()));
+    assert!(finding.requirements.iter().all(|it| it.found.estimate.is_none()));
 }
 
 /// A ping that loses as much as is told at its second setting.
@@ -160,7 +163,7 @@ fn a_setting_that_loses_its_packets_breaks_a_limit_on_losses_and_is_no_answer_wi
     let finding = losing(&limited(31, &["lost_percent<=1"]), |_| 90.0);
     assert_eq!((finding.reason.clone(), finding.voids), (CloseReason::Decided, 5));
     assert_eq!(standings(&finding, 1), [Standing::Broken]);
-    assert_eq!(finding.requirements.iter().find(|it| it.setting == 1).unwrap().estimate, Some(90.0));
+    assert_eq!(finding.requirements.iter().find(|it| it.setting == 1).unwrap().found.estimate, Some(90.0));
     let finding = losing(&limited(31, &[]), |_| 90.0);
     let CloseReason::LoadFailed { why } = &finding.reason else { panic!("{:?}", finding.reason) };
     assert!(why.ends_with("90 of 100 were lost") && finding.voids == 3, "{why}");

@@ -42,9 +42,12 @@ fn a_limit_holds_or_is_broken_by_the_level_of_trials() {
     let words = [&PING[..], &["--require", &required]].concat();
     let report = desk.report(&words);
     let (holds, broken) = (standing(&report, "=10"), standing(&report, "=500"));
-    assert_eq!((holds.standing, broken.standing), (Standing::Holds, Standing::Broken));
-    assert!(holds.trials >= 5 && holds.probability > 0.9 && broken.probability < 0.1);
-    assert!(holds.high.unwrap() <= limit * 1.01 && broken.low.unwrap() >= limit * 0.99, "{holds:?} {broken:?}");
+    assert_eq!((holds.found.standing, broken.found.standing), (Standing::Holds, Standing::Broken));
+    assert!(holds.found.trials >= 5 && holds.found.probability > 0.9 && broken.found.probability < 0.1);
+    assert!(
+        holds.found.high.unwrap() <= limit * 1.01 && broken.found.low.unwrap() >= limit * 0.99,
+        "{holds:?} {broken:?}"
+    );
     // Four trials a block at least, so that those of one setting are apart: two of the reference next to the two compared.
     let trials = |setting: usize| report.settings[setting].levels["p99_us"].trials;
     assert!(trials(0) > report.blocks, "{} in {} blocks", trials(0), report.blocks);
@@ -62,9 +65,9 @@ fn the_percentile_is_that_of_all_values_together() {
     let report = desk.report(&[&PING[..], &["--require", "p99_us<=100000"]].concat());
     for setting in &report.settings {
         let p99_us = setting.distributions["rtt_ns"].percentiles["p99"].value / 1e3;
-        let estimate = setting.requirements[0].estimate.unwrap();
+        let estimate = setting.requirements[0].found.estimate.unwrap();
         assert!((estimate / p99_us - 1.0).abs() < 0.005, "{estimate} {p99_us}");
-        assert_eq!(setting.requirements[0].standing, Standing::Holds);
+        assert_eq!(setting.requirements[0].found.standing, Standing::Holds);
     }
 }
 
@@ -74,12 +77,12 @@ fn a_limit_against_the_reference_is_a_difference_inside_blocks() {
     let words = [&PING[..], &["--reference", "rx-usecs=10", "--require", "p99_us<=+20%"]].concat();
     let report = desk.report(&words);
     let (broken, free) = (standing(&report, "=500"), report.settings[0].requirements.len());
-    assert_eq!((broken.standing, free), (Standing::Broken, 0));
+    assert_eq!((broken.found.standing, free), (Standing::Broken, 0));
     assert_eq!(broken.requirement, "p99_us<=+20%");
     let report = desk.report(&[&PING[..], &["--require", "p99_us<=+2000%", "--require", "lost_percent<=50"]].concat());
     let of_first: Vec<&str> = report.settings[1].requirements.iter().map(|it| it.requirement.as_str()).collect();
     assert_eq!(of_first, ["p99_us<=+2000%", "lost_percent<=50"]);
-    assert!(report.settings[1].requirements.iter().all(|it| it.standing == Standing::Holds), "{report:?}");
+    assert!(report.settings[1].requirements.iter().all(|it| it.found.standing == Standing::Holds), "{report:?}");
 }
 
 #[test]
@@ -89,7 +92,10 @@ fn plans_require_too_and_what_makes_no_sense_is_refused() {
     let text = "machine = \"sim:quadcore\"\nsettings = [\"a:\", \"b:\"]\nrequire = \"count>=1\"\nblocks = 6\n[load]\nkind = \"counter\"\nfor = \"1s\"\n";
     std::fs::write(&plan, text).unwrap();
     let report = desk.report(&["run", plan.to_str().unwrap()]);
-    assert!(report.settings.iter().all(|setting| setting.requirements[0].standing == Standing::Holds), "{report:?}");
+    assert!(
+        report.settings.iter().all(|setting| setting.requirements[0].found.standing == Standing::Holds),
+        "{report:?}"
+    );
     // One setting besides: three of the reference fill the block to four.
     assert_eq!(report.settings[0].levels["count"].trials, 3 * report.blocks);
     for (words, told) in [

@@ -1,5 +1,5 @@
 //! From a model to the shapes of JSON: numbers that are not finite fall out here.
-use powerband_record::{CloseReason, SearchChange, SettingVerdict, unit_of};
+use powerband_record::{CloseReason, RequirementFinding, SearchChange, SettingVerdict, unit_of};
 
 use super::{
     DistributionRow, Header, KneeRow, LeftRow, LevelRow, MetricRow, PercentileRow, Report, RequirementRow, Restored,
@@ -115,14 +115,13 @@ fn requirements(model: &Model, setting: u32) -> Vec<RequirementRow> {
     let row = |it: &powerband_record::RequirementStanding| {
         Some(RequirementRow {
             requirement: model.started.requirements.get(it.requirement as usize)?.to_string(),
-            standing: it.standing,
-            probability: finite(it.probability).unwrap_or_default(),
-            estimate: finite(it.estimate),
-            low: finite(it.low),
-            high: finite(it.high),
-            trials: it.trials,
-            predicted: it.predicted,
-            this_session: it.this_session,
+            found: RequirementFinding {
+                probability: finite(it.found.probability).unwrap_or_default(),
+                estimate: finite(it.found.estimate),
+                low: finite(it.found.low),
+                high: finite(it.found.high),
+                ..it.found.clone()
+            },
         })
     };
     model.requirements.iter().filter(|it| it.setting == setting).filter_map(row).collect()

@@ -3,7 +3,7 @@ mod checker;
 mod plans;
 mod random;
 
-use powerband_record::{CloseReason, Event, SettingVerdict, Standing, Verdict};
+use powerband_record::{CloseReason, Event, RequirementFinding, SettingVerdict, Standing, Verdict};
 use powerband_report::comparison::{Comparison, ComparisonRequest, ComparisonSide, Measured, several};
 use powerband_report::{Model, advice, load, no_advice, sentence};
 
@@ -111,14 +111,12 @@ fn a_knee_that_breaks_a_requirement_is_not_recommended() {
             let standing_at = |setting: u32| powerband_record::RequirementStanding {
                 setting,
                 requirement: 0,
-                standing: if setting == 2 { standing } else { Standing::Holds },
-                probability: 0.5,
-                estimate: Some(1.4),
-                low: None,
-                high: None,
-                trials: 4,
-                predicted: None,
-                this_session: false,
+                found: RequirementFinding {
+                    standing: if setting == 2 { standing } else { Standing::Holds },
+                    estimate: Some(1.4),
+                    trials: 4,
+                    ..RequirementFinding::UNKNOWN
+                },
             };
             finding.requirements = (0..5).map(standing_at).collect();
             finding.reason = CloseReason::Blocks;
@@ -130,6 +128,8 @@ fn a_knee_that_breaks_a_requirement_is_not_recommended() {
         // 550 MHz is the same as the knee, and keeps it.
         assert_eq!(advice(&model(standing)).unwrap().setting, 1);
     }
+    let table = powerband_report::text::render(&model(Standing::Open), 80, false);
+    assert!(table.contains("open, 50 % likely"), "{table}");
     let headline = sentence::headline(&model(Standing::Broken));
     assert!(headline.contains("but it breaks rtt_ms<=1.45, 550 MHz is the cheapest"), "{headline}");
 }

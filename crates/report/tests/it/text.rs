@@ -1,5 +1,5 @@
 //! What is printed: whole reports as they stand in `expected/`, sentences, widths.
-use powerband_record::{Better, CloseReason, Event, ExperimentHeader, Output, Resumption, Verdict};
+use powerband_record::{Better, CloseReason, Counts, Event, ExperimentHeader, Output, Resumption, Verdict};
 use powerband_report::json::Report;
 use powerband_report::list::{List, ListRow};
 use powerband_report::{ExperimentEnd, Model, ModelError, deciding, sentence, text};
@@ -326,12 +326,7 @@ fn a_list_in_rows() {
         load: None,
         state: "ended".into(),
         reason: Some(CloseReason::Decided),
-        settings: 5,
-        blocks: 4,
-        trials: 20,
-        voids: 0,
-        decided: 4,
-        open: 0,
+        counts: Counts { settings: 5, blocks: 4, trials: 20, voids: 0, decided: 4, open: 0 },
         knee: Some("500 MHz".into()),
         sought: None,
         pick: None,
@@ -345,16 +340,14 @@ fn a_list_in_rows() {
         state: "stopped".into(),
         reason: Some(CloseReason::Stopped),
         knee: None,
-        decided: 1,
-        open: 2,
+        counts: Counts { decided: 1, open: 2, ..row.counts },
         ..row.clone()
     };
     let running = ListRow {
         id: 14,
         state: "running".into(),
         reason: None,
-        decided: 0,
-        open: 0,
+        counts: Counts { decided: 0, open: 0, ..row.counts },
         elapsed_s: None,
         ..stopped.clone()
     };

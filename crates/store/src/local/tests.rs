@@ -2,7 +2,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use powerband_record::{
-    Better, BlockDone, Calibration, CloseReason, Finding, Hint, KneeFinding, Level, Metric, Outcome, Owner,
+    Better, BlockDone, Calibration, CloseReason, Counts, Finding, Hint, KneeFinding, Level, Metric, Outcome, Owner,
     PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, Void,
 };
 
@@ -248,12 +248,7 @@ fn a_list_says_what_there_is() {
         load: Some(serde_json::json!({"kind": "stream", "for_ns": 10, "a": 1})),
         state: State::Ended,
         reason: Some(CloseReason::Decided),
-        settings: 2,
-        blocks: 2,
-        trials: 4,
-        voids: 1,
-        decided: 1,
-        open: 0,
+        counts: Counts { settings: 2, blocks: 2, trials: 4, voids: 1, decided: 1, open: 0 },
         knee: Some("500MHz".into()),
         search: None,
         ended_ns: Some(99),

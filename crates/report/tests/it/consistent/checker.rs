@@ -96,7 +96,7 @@ fn open_though_decided(model: &Model) -> Vec<String> {
                 wrong.push(format!("everything was decided, but {} in {} is not", report.label, metric.name));
             }
         }
-        let open = model.requirements.iter().any(|it| it.setting == setting && it.standing == Standing::Open);
+        let open = model.requirements.iter().any(|it| it.setting == setting && it.found.standing == Standing::Open);
         if open {
             wrong.push(format!("everything was decided, but a requirement of {} is not", report.label));
         }
@@ -189,7 +189,7 @@ fn fits(model: &Model, at: u32) -> bool {
         model
             .requirements
             .iter()
-            .any(|it| it.setting == at && it.requirement == index && it.standing == Standing::Holds)
+            .any(|it| it.setting == at && it.requirement == index && it.found.standing == Standing::Holds)
     };
     judged.all(|(_, metric)| fine(&metric.name)) && (0..).take(model.started.requirements.len()).all(holds)
 }
