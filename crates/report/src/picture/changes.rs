@@ -59,7 +59,11 @@ pub(super) fn picture(model: &Model) -> Option<Picture> {
     }
     let customers = model.started.load.get("customers").and_then(serde_json::Value::as_u64).filter(|_| shop);
     let under = customers.map(|count| format!(" under {count} customers")).unwrap_or_default();
-    let title = format!("Change of each metric against {}{under}", model.label(0));
+    let drawn = |name: &str| table.iter().any(|row| row[1] == name);
+    let missing = model.judged().filter(|(_, metric)| !drawn(&metric.name)).map(|(_, metric)| metric.name.as_str());
+    let missing = Some(missing.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty());
+    let without = missing.map(|names| format!(" (not drawn: {names})")).unwrap_or_default();
+    let title = format!("Change of each metric against {}{under}{without}", model.label(0));
     let desc = described(model, &metrics, &table, &under);
     let margin = model.started.margin * 100.0;
     let key = |(number, (_, metric)): (usize, &(usize, &Metric))| Key {
