@@ -1,5 +1,5 @@
 //! A change in words: its size, its interval, its unit, and below which it counts as none.
-use powerband_record::{LOSS_MARGIN_PERCENT, SettingVerdict, format_number, is_loss, unit_of};
+use powerband_record::{LOSS_MARGIN_PERCENT, SearchChange, SettingVerdict, format_number, is_loss, unit_of};
 
 use crate::Model;
 use crate::words::{finite, percent, signed};
@@ -86,6 +86,13 @@ pub(crate) fn decimals_of(verdict: &SettingVerdict) -> usize {
     }
 }
 
+/// Decimals of a search's change in percent and of its ends: one, or as many as the ends need to differ, four at most.
+pub(crate) fn decimals_of_share(change: &SearchChange) -> usize {
+    let printed = |end: Option<f64>, decimals: usize| finite(end).map(|end| format!("{:.decimals$}", end * 100.0));
+    let differ = |decimals: &usize| printed(change.low, *decimals) != printed(change.high, *decimals);
+    (1..4).find(differ).unwrap_or(if change.low < change.high { 4 } else { 1 })
+}
+
 /// Below which difference a metric counts as the same: `5 %`; of losses, whose share of nothing is none, in percentage points.
 #[must_use]
 pub(crate) fn margin_of(model: &Model, metric: &str) -> String {
@@ -93,4 +100,18 @@ pub(crate) fn margin_of(model: &Model, metric: &str) -> String {
         return format!("{} percentage points", format_number(LOSS_MARGIN_PERCENT));
     }
     percent(model.started.margin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_a_narrow_interval_are_not_printed_alike() {
+        let decimals = |low, high| decimals_of_share(&SearchChange { change: -0.12, low, high });
+        assert_eq!(decimals(Some(-0.13), Some(-0.11)), 1);
+        assert_eq!(decimals(Some(-0.120_3), Some(-0.119_9)), 2);
+        assert_eq!(decimals(Some(-0.12), Some(-0.119_999_9)), 4);
+        assert_eq!((decimals(Some(-0.12), Some(-0.12)), decimals(None, None)), (1, 1));
+    }
 }

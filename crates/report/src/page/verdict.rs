@@ -23,11 +23,18 @@ pub(super) fn led(words: &str, lead: Option<&Picture>) -> String {
     }
 }
 
-/// A finding as the largest thing on the page, unless it is a long one.
+/// A finding as the largest thing on the page; a long one smaller, with a line for each metric.
 pub(super) fn finding(words: &str) -> String {
     const LONG: usize = 160;
-    let class = if words.chars().count() > LONG { "finding long" } else { "finding" };
-    format!("<p class=\"{class}\">{}.</p>\n", text(words))
+    if words.chars().count() <= LONG {
+        return format!("<p class=\"finding\">{}.</p>\n", text(words));
+    }
+    let line = |part: &str| {
+        // A label keeps its spelling.
+        let part = part.strip_prefix("in ").map_or_else(|| part.to_owned(), |rest| format!("In {rest}"));
+        format!("<p class=\"finding long\">{}.</p>\n", text(&part))
+    };
+    words.replace("; in ", ";\nin ").split(";\n").map(line).collect()
 }
 
 /// `500MHz: same throughput within 5 %, 6.5 % less power`; the finding where no setting is recommended.

@@ -4,6 +4,7 @@ use powerband_record::{
     SearchStanding, format_number, unit_of,
 };
 
+use crate::change::decimals_of_share;
 use crate::words::{and, chance as chance_words, counted, finite, percent, with_boundary};
 use crate::{ExperimentEnd, Model, SearchReport};
 
@@ -133,22 +134,19 @@ pub(crate) fn holds(limit: &Requirement, typical: f64, certainty: Option<f64>) -
 
 /// `-12.3 % (-12.9 .. -11.8)`, with the same in the goal's own unit where its level at the baseline is known.
 fn changed(model: &Model, plan: &SearchPlan, change: &SearchChange) -> String {
-    let shares = one_or_three(change, |share| format!("{:+.1}", share * 100.0), " %");
+    let decimals = decimals_of_share(change);
+    let percent = |share: f64| format!("{:+.decimals$}", share * 100.0);
+    let between = match (finite(change.low), finite(change.high)) {
+        (Some(low), Some(high)) if low < high => format!(" ({} .. {})", percent(low), percent(high)),
+        _ => String::new(),
+    };
+    let shares = format!("{} %{between}", percent(change.change));
     let place = model.started.metrics.iter().position(|metric| metric.name == plan.goal.name);
     let level = place.and_then(|place| model.settings.first()?.levels.get(place)?.as_ref()).map(|level| level.typical);
     let unit = unit_of(&plan.goal.name);
     let Some(level) = level.filter(|level| level.is_finite() && !unit.is_empty()) else { return shares };
     let sign = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, format_number(value));
     format!("{shares}, {} {unit}", sign(level * change.change))
-}
-
-fn one_or_three(change: &SearchChange, print: impl Fn(f64) -> String, unit: &str) -> String {
-    match (finite(change.low), finite(change.high)) {
-        (Some(low), Some(high)) if low < high => {
-            format!("{}{unit} ({} .. {})", print(change.change), print(low), print(high))
-        }
-        _ => format!("{}{unit}", print(change.change)),
-    }
 }
 
 /// The setting that is the best guess, and what is expected of it.

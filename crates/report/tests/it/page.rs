@@ -1,5 +1,5 @@
 //! Pages: the verdict first, in the words of every report; data that comes back whole; names that stay names.
-use powerband_record::{Event, Verdict};
+use powerband_record::{Better, Event, SettingVerdict, Verdict};
 use powerband_report::advice;
 use powerband_report::json::Report;
 use powerband_report::page::{PageError, PageOrigin, data_in, experiment};
@@ -50,6 +50,23 @@ fn the_verdict_comes_first_and_the_sections_in_their_order() {
     assert!(places.is_sorted(), "{places:?}");
     assert_eq!(page.matches("<h1>").count(), 1);
     assert_eq!(page.matches("<figure ").count(), data(&page)["pictures"].as_array().unwrap().len());
+}
+
+#[test]
+fn a_long_finding_has_a_line_for_each_metric() {
+    let mut events = journals::governors();
+    // The same found in a second metric.
+    let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
+    started.metrics.push(journals::metric("count_per_s", Better::Higher, true, None));
+    let Some(Event::Closed(finding)) = events.last_mut() else { panic!("no end") };
+    let again = finding.verdicts.iter().map(|it| SettingVerdict { metric: "count_per_s".into(), ..it.clone() });
+    finding.verdicts.extend(again.collect::<Vec<_>>());
+    let (model, page) = page(&events);
+    let whole = sentence::headline(&model);
+    assert!(whole.len() > 160 && whole.contains("; in "), "{whole}");
+    let lines: Vec<&str> = page.split("<p class=\"finding long\">").skip(1).collect();
+    assert_eq!(lines.len(), whole.matches("; in ").count() + 1);
+    assert!(lines.iter().all(|line| line.starts_with("In ")), "{lines:?}");
 }
 
 fn data(page: &str) -> serde_json::Value {

@@ -6,6 +6,7 @@ use powerband_record::{
 
 use super::super::names::baseline_values;
 use super::words::noun;
+use crate::change::decimals_of_share;
 use crate::sentence::{closest, holds, known, limits, settings_tried};
 use crate::words::{capital, chance as chance_words, counted, finite};
 use crate::{ExperimentEnd, Model, SearchReport};
@@ -113,7 +114,8 @@ fn brings(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
     let levels = finding.setting.and_then(|setting| Some((level(setting)?, level(0)?)));
     let mut parts: Vec<String> = Vec::new();
     if let Some(change) = &finding.change {
-        let percent = |share: f64| format!("{:+.1}", share * 100.0);
+        let decimals = decimals_of_share(change);
+        let percent = |share: f64| format!("{:+.decimals$}", share * 100.0);
         let between = match (finite(change.low), finite(change.high)) {
             (Some(low), Some(high)) if low < high => format!(", {}..{}", percent(low), percent(high)),
             _ => String::new(),
