@@ -15,7 +15,7 @@ use powerband_record::{Level, Metric, format_number, unit_of};
 pub fn render(model: &Model) -> String {
     let mut text = format!("**{}.**\n", escaped(&sentence::headline(model)));
     let plan = &model.started;
-    let about = format!("{} ({}); {}", on_machines(plan, ", peer "), plan.system, load::load_of(model));
+    let about = format!("{}; {}; {}", on_machines(plan, ", peer "), plan.system, load::load_of(model));
     let trials = words::counted(model.trials, "trial");
     let blocks = words::counted(model.blocks, "block");
     text += &format!("\n{}: {blocks}, {trials}; {}.\n", escaped(&about), sentence::ended(model));

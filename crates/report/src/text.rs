@@ -140,7 +140,7 @@ fn facts(model: &Model, page: &mut Page) {
         (None, Some(title)) => page.fact("experiment", &format!(" {title}")),
         (None, None) => {}
     }
-    page.fact("machine", &format!("{} ({})", on_machines(plan, ", peer "), plan.system));
+    page.fact("machine", &format!("{}; {}", on_machines(plan, ", peer "), plan.system));
     page.fact("load", &load::load_of(model));
     let simulated = if model.is_simulated() { " of simulated time" } else { "" };
     let time = if model.elapsed_ns == 0 {

@@ -65,7 +65,7 @@ fn side(model: &Model) -> String {
     let id = header.map_or_else(|| "An experiment".to_owned(), |header| format!("Experiment {}", header.id));
     let told = facts(&[
         ("Finding", sentence::headline(model)),
-        ("Machine", format!("{} ({})", model.started.machine, model.started.system)),
+        ("Machine", format!("{}; {}", model.started.machine, model.started.system)),
         ("Load", load::load_of(model)),
         ("Begun", header.map(|header| format!("{} UTC", utc(header.started_unix_s))).unwrap_or_default()),
         ("Measured", format!("{}, {}", counted(model.blocks, "block"), counted(model.trials, "valid trial"))),

@@ -99,6 +99,6 @@ fn sure(model: &Model) -> Vec<(&'static str, String)> {
     vec![
         ("Error rate", certainty.trim_start_matches("error rate ").to_owned()),
         ("Trials", format!("{}, {blocks}; {}", counted(model.trials, "valid trial"), sentence::ended(model))),
-        ("Machine", format!("{} ({}){simulated}", on_machines(&model.started, " with "), model.started.system)),
+        ("Machine", format!("{}; {}{simulated}", on_machines(&model.started, " with "), model.started.system)),
     ]
 }
