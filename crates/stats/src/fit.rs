@@ -156,10 +156,13 @@ impl Fit {
         self.residuals.iter().map(|e| e * e).sum::<f64>() / self.df
     }
 
-    /// How much the settings' variances scatter: the square of their coefficient of variation, less 1.5 times what
-    /// chance makes of equal normal ones (with once, outliers make every verdict take a twentieth more blocks).
+    /// How much the settings' variances scatter: the square of their coefficient of variation, less so many times what
+    /// chance makes of equal normal ones. Of many settings 1.5 times (with once, outliers make every verdict take a twentieth
+    /// more blocks); of few less, by simulation: few variances say little of how they scatter, and of three settings the
+    /// noise of one is in all residuals.
     pub(crate) fn heterogeneity(&self) -> f64 {
-        const CHANCE: f64 = 1.5;
+        const CHANCE: [f64; 4] = [0.25, 0.5, 0.9, 1.2];
+        const CHANCE_OF_MANY: f64 = 1.5;
         let share = self.df / self.raw.len() as f64;
         let square = |&place: &usize| self.residuals[place] * self.residuals[place];
         let of =
@@ -173,7 +176,8 @@ impl Fit {
         let deviation = |(sum, df): &(f64, f64)| sum / df / mean - 1.0;
         let scatter = sums.iter().map(|it| deviation(it) * deviation(it)).sum::<f64>() / (count - 1.0);
         let chance = sums.iter().map(|(_, df)| 2.0 / df).sum::<f64>() / count;
-        ((scatter - CHANCE * chance) / (1.0 + chance)).max(0.0)
+        let left_out = CHANCE.get(sums.len() - 3).unwrap_or(&CHANCE_OF_MANY);
+        ((scatter - left_out * chance) / (1.0 + chance)).max(0.0)
     }
 
     /// What the fit expects of an observation.

@@ -5,8 +5,9 @@ use crate::tables::spending;
 use powerband_testkit::race::{Contender, EXPERIMENTS, NOISES, Score, score};
 
 /// Trials over those of ten each, by noise. A first look after the second block took 0.48, 0.37, 0.69, 0.42 and 0.59, and
-/// called a setting five times as noisy as the others different in 9 % of the experiments.
-const EXPECTED: [f64; 5] = [0.51, 0.41, 0.70, 0.47, 0.63];
+/// called a setting five times as noisy as the others different in 9 % of the experiments. To hold 5 % where one of few settings
+/// is noisier costs a hundredth.
+const EXPECTED: [f64; 5] = [0.51, 0.42, 0.72, 0.48, 0.65];
 
 fn total(contender: Contender, noise: powerband_stats::noise::Noise, count: u32) -> Score {
     let shift: u64 = std::env::var("POWERBAND_SWEEP_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
