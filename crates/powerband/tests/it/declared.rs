@@ -205,3 +205,14 @@ fn an_undo_command_that_fails_is_named_with_its_exit_status_and_its_last_words()
     fs::write(&level, "1\n").unwrap();
     desk.run(&["undo", "--left"]).ended(0);
 }
+
+#[test]
+fn commands_of_a_knob_that_nothing_sets_are_not_listed() {
+    let (desk, plan) = desk_with("");
+    let unused = "[knobs.unused]\nget = \"echo 1\"\nset = \"echo {value}\"\n";
+    fs::write(&plan, fs::read_to_string(&plan).unwrap() + unused).unwrap();
+    let listed = desk.run(&["run", &plan, "--dry-run"]).ended(0).out;
+    assert!(listed.contains("knob level: set") && !listed.contains("unused"), "{listed}");
+    let noted = desk.run(&["run", &plan]).ended(0).err;
+    assert!(!noted.contains("unused"), "{noted}");
+}
