@@ -23,6 +23,8 @@ pub(crate) struct Effect {
     open: bool,
     /// Everything reads as before, and something was to.
     unchanged: bool,
+    /// Something reads as a nearby value.
+    clamped: bool,
 }
 
 impl Effect {
@@ -50,6 +52,7 @@ impl Effect {
             }
         }
         effect.unchanged = clamped && !moved;
+        effect.clamped = clamped;
         effect
     }
 
@@ -62,7 +65,7 @@ impl Effect {
         let KnobError::Ignored { knob, site, asked, reads } = error else { return None };
         let (knob, site, asked, reads) = (knob.clone(), site.clone(), asked.clone(), reads.trim().to_owned());
         let at = At { side, knob, site, asked, shown: reads.clone(), reads };
-        (assignments == 1).then(|| Effect { all: vec![at], open: false, unchanged: true })
+        (assignments == 1).then(|| Effect { all: vec![at], open: false, unchanged: true, clamped: true })
     }
 
     /// Whether both came to the same values at the same places, although they do not ask for the same.
@@ -107,8 +110,9 @@ impl Effect {
     }
 }
 
-/// The settings that are not compared, with why: each came to what an earlier one came to, or left everything as the baseline
-/// has it. `may` says whether two settings do not differ in anything else.
+/// The settings that are not compared, with why: each came to what one that is compared came to, or left everything as the
+/// baseline has it. Of settings that came to the same, the first that got what it asks for is compared, or the reference, or else
+/// the first. `may` says whether two settings do not differ in anything else.
 ///
 /// # Errors
 /// Why there is nothing to compare, where only the first is left.
@@ -122,8 +126,10 @@ pub(crate) fn repeated(
         if is_baseline && effects[at].is_unchanged() && may(0, at) {
             return Some(format!("equal to the baseline: it became {}", effects[at].words(&[])));
         }
-        let earlier = (0..at).filter(|other| may(*other, at));
-        earlier.filter_map(|other| effects[other].equal(&settings[other].label(), &effects[at])).next()
+        let rank = |it: &usize| (*it > 0, effects[*it].clamped, *it);
+        let equal = (0..effects.len()).filter(|&it| it == at || (may(it, at) && effects[it].became(&effects[at])));
+        let compared = equal.min_by_key(rank).filter(|&it| it != at)?;
+        effects[compared].equal(&settings[compared].label(), &effects[at])
     };
     let left: Vec<(u32, String)> =
         (1..effects.len()).filter_map(|at| Some((u32::try_from(at).ok()?, why(at)?))).collect();
@@ -198,6 +204,25 @@ mod tests {
         let three = [("x=1", "3"), ("x=2", "3"), ("x=4", "3")];
         assert_eq!(words(&three), format!("nothing to compare: all 3 became 3 {at}"));
         assert_eq!(left(&[("x=3", "3"), ("x=3", "3")]), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn of_settings_that_came_to_the_same_the_one_that_got_what_it_asks_for_is_compared() {
+        let left = |all: &[(&str, bool)]| {
+            let settings: Vec<Setting> = all.iter().map(|(asked, _)| Setting::parse(asked).unwrap()).collect();
+            let of = |(asked, clamped): &(&str, bool)| match asked.split_once('=') {
+                Some((knob, asked)) => Effect { clamped: *clamped, ..effect(&[(knob, asked, "64")]) },
+                None => Effect::default(),
+            };
+            repeated(&settings, &all.iter().map(of).collect::<Vec<_>>(), |_, _| true).unwrap()
+        };
+        let why = |it: u32, label: &str| (it, format!("equal to {label}: both became 64 (x at eth0)"));
+        let exact_between = left(&[("", false), ("x=100", true), ("x=64", false), ("x=200", true)]);
+        assert_eq!(exact_between, [why(1, "x=64"), why(3, "x=64")]);
+        let none_exact = left(&[("", false), ("x=100", true), ("x=200", true)]);
+        assert_eq!(none_exact, [why(2, "x=100")]);
+        let as_reference = left(&[("x=100", true), ("x=64", false), ("y=64", false)]);
+        assert_eq!(as_reference, [why(1, "x=100")], "the reference is always measured");
     }
 
     #[test]

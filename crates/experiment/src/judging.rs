@@ -351,6 +351,10 @@ impl Sheet {
         self.rules.margin *= self.level_of_reference().unwrap_or_default().abs();
     }
 
+    fn is_always_zero(&self) -> bool {
+        (0..self.table.blocks()).flat_map(|block| self.table.block(block)).all(|(_, value)| value == 0.0)
+    }
+
     /// Mean of the reference over all its trials in blocks; `None` without one.
     fn level_of_reference(&self) -> Option<f64> {
         let in_block = |block| self.table.block(block).filter(|(slot, _)| slot.setting == 0).map(|(_, value)| value);
@@ -424,6 +428,9 @@ impl Sheet {
         let name = &self.metric.name;
         let mut notes: Vec<String> = self.trouble.iter().map(|why| format!("no verdict: {why}")).collect();
         let Some(look) = &self.last else { return notes };
+        if look.open().next().is_some() && self.is_always_zero() {
+            notes.push(format!("{name}: every trial read 0, so there is nothing to compare"));
+        }
         let period = look.period.filter(Period::is_shown);
         let drift = look.drift.filter(Drift::is_shown);
         let drift = drift.filter(|it| self.matters(it.per_block.abs() * f64::from(look.blocks)));

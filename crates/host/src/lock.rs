@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::claim::{Claim, Claimed, claim, name_of_folder};
+use crate::process::runs_inside;
 use crate::{errno, io_errno};
 
 /// How long one that lets go within moments is waited for, ns.
@@ -34,6 +35,9 @@ pub struct Holder {
     /// The ledger's step that is restored unless somebody confirms it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_confirm: Option<EntryId>,
+    /// Whether this process runs inside it, so that waiting for it never ends.
+    #[serde(skip)]
+    pub encloses: bool,
 }
 
 impl std::fmt::Display for Holder {
@@ -61,11 +65,21 @@ pub fn wait_or_stop(pid: u32) -> String {
     if pid == 0 { String::new() } else { format!("; wait for it, or stop it with `kill {pid}`") }
 }
 
+/// What to do about the holder of a lock, as a sentence goes on.
+fn advice(holder: &Holder) -> String {
+    if holder.encloses {
+        return "; this command runs inside it, so it cannot wait for it: give all settings to the outer command, or run this one \
+                outside of it"
+            .to_owned();
+    }
+    wait_or_stop(holder.pid)
+}
+
 /// Why the lock could not be had.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LockError {
     /// Somebody has it.
-    #[error("{}{}", .0, wait_or_stop(.0.pid))]
+    #[error("{}{}", .0, advice(.0))]
     Held(Holder),
     /// Somebody else than root could have written what root would do.
     #[error("{place} {why}, and root does what is written there; set POWERBAND_STATE_DIR to a folder of root's alone")]
@@ -137,7 +151,8 @@ impl Lock {
                 Ok(()) => {
                     let claim = claim_folder(folder)?;
                     let (pid, since_unix_s) = (std::process::id(), crate::unix_time_s());
-                    let holder = Holder { pid, since_unix_s, doing: shortened(doing), soon, to_confirm: None };
+                    let doing = shortened(doing);
+                    let holder = Holder { pid, since_unix_s, doing, soon, ..Holder::default() };
                     let predecessor = read_holder(&mut file).map(|holder| holder.pid);
                     let mut lock = Lock { file, path, holder, predecessor, _claim: claim };
                     lock.write();
@@ -154,7 +169,7 @@ impl Lock {
                 None => UNNAMED_PATIENCE_NS,
             };
             if crate::now_ns() - began_ns >= patience_ns {
-                return Err(LockError::Held(holder.unwrap_or_default()));
+                return Err(LockError::Held(enclosing(holder.unwrap_or_default())));
             }
             crate::pause_until(crate::now_ns() + 5_000_000);
         }
@@ -236,10 +251,15 @@ pub(crate) fn claim_folder(folder: &Path) -> Result<Option<Claim>, LockError> {
             Claimed::Theirs { .. } if crate::now_ns() < until_ns => crate::pause_until(crate::now_ns() + 5_000_000),
             Claimed::Theirs { pid } => {
                 let doing = format!("using {}, which was deleted or moved since", folder.display());
-                return Err(LockError::Held(Holder { pid, doing, ..Holder::default() }));
+                return Err(LockError::Held(enclosing(Holder { pid, doing, ..Holder::default() })));
             }
         }
     }
+}
+
+/// The holder, with whether this process runs inside it.
+fn enclosing(holder: Holder) -> Holder {
+    Holder { encloses: i32::try_from(holder.pid).is_ok_and(runs_inside), ..holder }
 }
 
 /// At most 200 characters, cut between words.

@@ -2,6 +2,8 @@
 
 /// The hidden verb under which the command calls [`crate::stand_guard`]; the ledger's folder follows as one argument.
 pub const GUARDIAN_VERB: &str = "__guardian";
+/// No process has more ancestors than this.
+const MAX_ANCESTORS: usize = 1024;
 
 /// What /proc/PID/stat says of a process (proc(5)).
 pub(crate) struct Stat {
@@ -35,4 +37,12 @@ pub(crate) fn is_guardian_of(pid: i32, owner: i32) -> bool {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let guards = words.split(|&byte| byte == 0).nth(1) == Some(GUARDIAN_VERB.as_bytes());
     guards && stat(pid).is_some_and(|stat| stat.parent == owner)
+}
+
+/// Whether this process is a descendant of another.
+pub(crate) fn runs_inside(pid: i32) -> bool {
+    let parent = |child: &i32| stat(*child).map(|stat| stat.parent).filter(|parent| *parent > 0);
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    // A process that ends meanwhile may have its number given to another, so the walk has an end.
+    pid > 0 && std::iter::successors(parent(&own), parent).take(MAX_ANCESTORS).any(|ancestor| ancestor == pid)
 }

@@ -2,7 +2,7 @@
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
-use powerband_machine::{Errno, User};
+use powerband_machine::{CommandPlace, Errno, User};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
@@ -65,12 +65,20 @@ pub(crate) fn run_as(user: Option<&User>, argv: &[String], limit: usize, with_er
     let ended = crate::child::reap_within(pid, crate::child::KILLING_NS);
     let said = output.finish().0.trim().to_owned();
     match ended {
-        _ if !in_time => Err(Refusal {
-            errno: Errno::ETIMEDOUT,
-            words: Some(format!("'{program}' did not end within 10 s; {said}")),
-        }),
+        _ if !in_time => {
+            Err(Refusal { errno: Errno::ETIMEDOUT, words: Some(failure(argv, "did not end within 10 s", &said)) })
+        }
         Some((status, _)) if status.success() => Ok(said),
-        Some((status, _)) => Err(Refusal { errno: Errno::EIO, words: Some(format!("'{program}': {status}: {said}")) }),
+        Some((status, _)) => Err(Refusal { errno: Errno::EIO, words: Some(failure(argv, &status.to_string(), &said)) }),
         None => Err(Errno::EIO.into()),
     }
+}
+
+/// What came of a program, with what it said; of a line for the shell the line, and the last of what it said.
+fn failure(argv: &[String], what: &str, said: &str) -> String {
+    let (name, said) = match CommandPlace::line_of(argv) {
+        Some(line) => (format!("`{line}`"), said.lines().next_back().unwrap_or_default()),
+        None => (format!("'{}'", argv.first().map_or("", String::as_str)), said),
+    };
+    if said.is_empty() { format!("{name}: {what}") } else { format!("{name}: {what}: {said}") }
 }

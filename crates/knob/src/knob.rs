@@ -90,6 +90,11 @@ pub trait Knob: Sync + fmt::Debug {
         None
     }
 
+    /// The other value that the kernel is known to make of this one at a site.
+    fn becomes(&self, _value: &Value, _machine: &mut dyn Look, _site: &Site) -> Option<Value> {
+        None
+    }
+
     /// What is done to turn it, and what takes that back.
     ///
     /// # Errors

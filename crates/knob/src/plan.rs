@@ -136,6 +136,9 @@ pub struct StepLine {
     pub from: Option<String>,
     /// What it is turned to.
     pub to: String,
+    /// What will read there then, where the kernel is known to make another value of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub becomes: Option<String>,
     /// Whether it is so already and nothing will be written.
     pub already: bool,
 }
@@ -147,6 +150,10 @@ impl fmt::Display for StepLine {
             Some(from) if self.already => write!(f, "{from}, already so"),
             Some(from) => write!(f, "{from} → {}", self.to),
             None => write!(f, "→ {}", self.to),
+        }?;
+        match &self.becomes {
+            Some(becomes) => write!(f, ", which becomes {becomes}"),
+            None => Ok(()),
         }
     }
 }
@@ -218,7 +225,7 @@ pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Re
             };
             steps.notes.extend(meant.map(named));
         }
-        steps.lines.extend(moves.into_iter().map(line));
+        steps.lines.extend(moves.into_iter().map(|step| line(step, machine)));
     }
     Ok(steps)
 }
@@ -339,14 +346,16 @@ pub(crate) fn moves(parts: &[Part], phase: Phase, machine: &mut dyn Look, now: b
     Ok(moves)
 }
 
-fn line(step: Move) -> StepLine {
+fn line(step: Move, machine: &mut dyn Look) -> StepLine {
     let knob = step.named.knob;
     let already = knob.skips_when_equal() && step.from.as_ref().is_some_and(|from| knob.same(&step.value, from));
+    let becomes = if already { None } else { knob.becomes(&step.value, machine, &step.site) };
     StepLine {
         knob: step.named.name,
         site: step.site.words(),
         from: step.from.map(|from| knob.shown(&from)),
         to: step.value.to_string(),
+        becomes: becomes.map(|value| value.to_string()),
         already,
     }
 }

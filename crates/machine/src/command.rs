@@ -30,6 +30,9 @@ fn write_place(f: &mut fmt::Formatter<'_>, kind: &str, user: Option<u32>, line: 
     }
 }
 
+/// What a line begins with where it runs, so that it runs in the folder `/`.
+const IN_ROOT: &str = "cd / && ";
+
 impl<'p> CommandPlace<'p> {
     /// Of a path, if it is one of these and no file's.
     #[must_use]
@@ -40,7 +43,16 @@ impl<'p> CommandPlace<'p> {
     /// Program and arguments. It runs in the folder `/`, so that it means the same to anyone who reads it later.
     #[must_use]
     pub fn argv(&self) -> Vec<String> {
-        ["sh", "-c", &format!("cd / && {}", self.line)].map(str::to_owned).to_vec()
+        ["sh", "-c", &format!("{IN_ROOT}{}", self.line)].map(str::to_owned).to_vec()
+    }
+
+    /// The line of such a program and its arguments; `None` of any other.
+    #[must_use]
+    pub fn line_of(argv: &[String]) -> Option<&str> {
+        match argv {
+            [shell, option, line] if shell == "sh" && option == "-c" => line.strip_prefix(IN_ROOT),
+            _ => None,
+        }
     }
 }
 

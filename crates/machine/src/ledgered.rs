@@ -80,6 +80,11 @@ pub trait Device: Run + Watch {
     /// The kernel's error number.
     fn take_back(&mut self, action: &Action, entry: EntryId, hold: Hold) -> Result<(), Errno>;
 
+    /// What the action said that was refused last when it was taken back, where that says more than the error number.
+    fn refusal_words(&mut self) -> Option<String> {
+        None
+    }
+
     /// What became of an entry that is not to be acted on to undo it; `None` for all others.
     fn settled(&mut self, _entry: &OpenEntry) -> Option<Undone> {
         None
@@ -184,7 +189,12 @@ impl<D: Device> Ledgered<D> {
         let shared = RefCell::new(&mut *device);
         let mut read = |path: &str| shared.borrow_mut().read_for_ledger(path, LedgerRead::Comparison);
         let mut act = |action: &Action| shared.borrow_mut().take_back(action, id, hold);
-        let undone = ledger.undo(id, force, &mut read, &mut act)?;
+        let mut undone = ledger.undo(id, force, &mut read, &mut act)?;
+        if let Undone::Failed { why } = &mut undone
+            && let Some(words) = device.refusal_words()
+        {
+            *why = words;
+        }
         if matches!(undone, Undone::Failed { .. }) && device.breaks(Rule::FailedUndoStaysOpen) {
             ledger.close(id, Undone::Undone)?;
         }

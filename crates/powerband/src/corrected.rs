@@ -72,17 +72,27 @@ fn mend(words: &[String], meant: impl Fn(&str) -> bool, change: impl Fn(&Part<'_
             _ => 0,
         };
         let mut at = label;
-        for whole in word[label..].split(' ') {
+        for whole in assignments(&word[label..]) {
             if let Some(changed) = changed(whole, &meant, &change) {
                 let text = format!("{}{changed}{}", &word[..at], &word[at + whole.len()..]);
                 let alone = at == 0 && whole.len() == word.len();
-                let new = if alone { changed.split(' ').map(str::to_owned).collect() } else { vec![text] };
+                let new =
+                    if alone { assignments(&changed).into_iter().map(str::to_owned).collect() } else { vec![text] };
                 return Some([&words[..number], &new, &words[number + 1..]].concat());
             }
             at += whole.len() + 1;
         }
     }
     None
+}
+
+/// The assignments of a word; a blank before anything else is one of a value (`freq=1.6GHz,2400 MHz`).
+fn assignments(word: &str) -> Vec<&str> {
+    let is_one = |at: &usize| word[*at..].split(' ').next().is_some_and(|piece| piece.contains('='));
+    let later: Vec<usize> = word.match_indices(' ').map(|(blank, _)| blank + 1).filter(is_one).collect();
+    let starts = std::iter::once(0).chain(later.iter().copied());
+    let ends = later.iter().map(|start| start - 1).chain(std::iter::once(word.len()));
+    starts.zip(ends).map(|(start, end)| &word[start..end]).collect()
 }
 
 fn changed(whole: &str, meant: &impl Fn(&str) -> bool, change: &impl Fn(&Part<'_>) -> String) -> Option<String> {
@@ -146,6 +156,11 @@ mod tests {
                 needs("cpufreq.freq"),
                 "try freq=all --margin 2% -- ./bench a",
                 "try governor=userspace freq=all --margin 2% -- ./bench a",
+            ),
+            (
+                needs("cpufreq.freq"),
+                "try 'freq=1.6GHz,2400 MHz' -- ./bench",
+                "try governor=userspace 'freq=1.6GHz,2400 MHz' -- ./bench",
             ),
             (
                 needs("cpufreq.freq"),

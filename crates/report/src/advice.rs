@@ -1,12 +1,10 @@
 //! What a reader may do about a finding: the setting that is recommended, what it gains at which price, and what to type to have it.
 use powerband_record::{
-    BASELINE, Better, CloseReason, InOrder, KneeFinding, SearchEnd, SettingVerdict, Standing, Verdict, format_number,
+    BASELINE, Better, CloseReason, InOrder, KneeFinding, SearchEnd, Standing, Verdict, format_number,
 };
 
 use crate::change;
 use crate::labels::join_labels;
-use crate::model::missing;
-use crate::requirements;
 use crate::typed;
 use crate::words;
 use crate::{ExperimentEnd, Model, SearchReport};
@@ -257,11 +255,7 @@ pub fn deciding(model: &Model) -> Option<String> {
     let header = model.header.as_ref()?;
     let extendable = model.started.search.is_none() && !model.started.calibration;
     let ended = matches!(model.end, ExperimentEnd::Closed(CloseReason::Blocks));
-    let verdicts = model.settings.iter().flat_map(|setting| &setting.verdicts).flatten();
-    // One that breaks a requirement is not recommended, whatever else is decided of it.
-    let may_be_recommended = |verdict: &&SettingVerdict| !requirements::is_broken(model, verdict.setting);
-    let open = verdicts.filter(|verdict| verdict.verdict == Verdict::Undecided).filter(may_be_recommended);
-    let most = open.filter_map(missing).map(|(_, high)| high).max()?;
+    let (_, most) = model.blocks_missing()?;
     let blocks = model.blocks.saturating_add(most);
     if !(ended && extendable) || blocks > MAX_ADVISED_BLOCKS {
         return None;

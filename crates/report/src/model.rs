@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::Distribution;
+use crate::requirements;
 use crate::words::{named_store, store_option};
 
 mod gather;
@@ -262,17 +263,28 @@ impl Model {
         self.settings.iter().filter_map(move |setting| setting.verdicts.get(metric)?.as_ref())
     }
 
-    /// How many blocks more would decide everything that is open, low and high; absent when nothing is open or nothing
-    /// was predicted.
+    /// How many blocks more would decide everything that is open, low and high; absent when nothing is open, or one that is
+    /// has no prediction.
     #[must_use]
     pub fn blocks_missing(&self) -> Option<(u32, u32)> {
-        let open = self.settings.iter().flat_map(|s| &s.verdicts).flatten().filter(|v| v.verdict == Verdict::Undecided);
-        open.filter_map(missing).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
+        self.missing_of(self.settings.iter().flat_map(|setting| &setting.verdicts).flatten())
+    }
+
+    /// The same of these verdicts. A setting that breaks a requirement is not recommended, whatever else is decided of it.
+    pub(crate) fn missing_of<'v>(&self, verdicts: impl Iterator<Item = &'v SettingVerdict>) -> Option<(u32, u32)> {
+        let open = verdicts.filter(|verdict| verdict.verdict == Verdict::Undecided);
+        most_missing(open.filter(|verdict| !requirements::is_broken(self, verdict.setting)))
     }
 }
 
+/// How many blocks more would decide all of these; absent where one has no prediction.
+pub(crate) fn most_missing<'v>(open: impl Iterator<Item = &'v SettingVerdict>) -> Option<(u32, u32)> {
+    let each: Vec<(u32, u32)> = open.map(missing).collect::<Option<_>>()?;
+    each.into_iter().reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
+}
+
 /// How many blocks more would decide this verdict: the predicted total less what it rests on, at least one.
-pub(crate) fn missing(verdict: &SettingVerdict) -> Option<(u32, u32)> {
+fn missing(verdict: &SettingVerdict) -> Option<(u32, u32)> {
     let (low, high) = verdict.predicted_blocks?;
     let more = |total: u32| total.saturating_sub(verdict.blocks).max(1);
     Some((more(low), more(high).max(more(low))))

@@ -3,7 +3,6 @@ use powerband_record::{BASELINE, CloseReason, Metric, SettingVerdict, Started, V
 
 use crate::change::{bare_size, margin_of, signed_change, signed_interval, size, unit_of_change};
 use crate::labels::join_labels;
-use crate::model::missing;
 use crate::words::{and, counted, finite, percent, utc, with_boundary};
 use crate::{ExperimentEnd, Model, commands, requirements};
 
@@ -209,11 +208,11 @@ fn comparisons(model: &Model, metric: usize) -> Option<String> {
                 Some(interval) => format!(" ({} {}, {interval})", signed_change(one), unit_of_change(one)),
                 None => String::new(),
             };
-            let more = more_blocks(missing(one));
+            let more = more_blocks(model.missing_of(std::iter::once(*one)));
             clauses.push(format!("undecided: {} against {reference}{found}{more}", model.label(one.setting)));
         }
         some => {
-            let more = some.iter().filter_map(|v| missing(v)).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
+            let more = model.missing_of(some.iter().copied());
             clauses.push(format!("undecided: {} against {reference}{}", labels(some), more_blocks(more)));
         }
     }

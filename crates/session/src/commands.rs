@@ -50,14 +50,14 @@ fn command(work: &Work) -> Option<String> {
     Some(env.chain(words).chain(input).chain(output).collect::<Vec<_>>().join(" "))
 }
 
-/// The machines a knob is set on; the near one where no setting names it.
+/// The machines a knob is set on; none where no setting names it.
 fn sides_of(resolved: &Resolved, names: &Names, name: &str) -> Vec<Side> {
     let all = resolved.settings.iter().flat_map(|setting| &setting.assignments);
     let mut sides: Vec<Side> =
         all.filter(|it| it.knob.name == name).flat_map(|it| covered(it.knob.side, names)).collect();
     sides.sort_unstable();
     sides.dedup();
-    if sides.is_empty() { vec![Side::Near] } else { sides }
+    sides
 }
 
 /// The machines that a knob of this side is set on.

@@ -78,7 +78,7 @@ pub fn find(named: Option<&Path>) -> Result<Option<Store>, SessionError> {
     if !path.try_exists().unwrap_or(true) {
         return Ok(None);
     }
-    Ok(with_rights_for(&path, || Store::open(&path)).map(Some)?)
+    Ok(with_rights_for(&path, || Store::open_to_look(&path)).map(Some)?)
 }
 
 /// The file of this host that holds what was measured for shared stores; `None` when there is none yet.

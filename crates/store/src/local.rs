@@ -31,6 +31,17 @@ impl Local {
         Self::open_waiting(path, WAIT)
     }
 
+    /// The same for looking: one that may not be written is read as it is.
+    pub(crate) fn open_to_look(path: &Path) -> Result<Local, StoreError> {
+        Self::open(path).or_else(|error| match error {
+            StoreError::CannotOpen { .. } | StoreError::CannotCreate { .. } => {
+                let db = schema::open_unwritable(path, WAIT).map_err(|_| error)?;
+                Ok(Local { path: path.to_owned(), file: schema::identity(path), db })
+            }
+            error => Err(error),
+        })
+    }
+
     fn open_waiting(path: &Path, wait: Duration) -> Result<Local, StoreError> {
         let db = schema::open(path, wait)?;
         Ok(Local { path: path.to_owned(), file: schema::identity(path), db })

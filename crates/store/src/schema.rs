@@ -49,6 +49,40 @@ pub(crate) fn open(path: &Path, wait: Duration) -> Result<Connection, StoreError
     Ok(connection)
 }
 
+/// A connection that only reads, for a store that may not be written: its file, or the folder that takes the log. Nothing
+/// is made or migrated. The log's index is used where it is there; without a log the file alone is read.
+///
+/// # Errors
+/// Also where entries of the log are in no file that can be read without writing.
+pub(crate) fn open_unwritable(path: &Path, wait: Duration) -> Result<Connection, StoreError> {
+    let sqlite = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let known = |connection: Connection| -> Result<Connection, StoreError> {
+        connection.busy_timeout(wait).map_err(sqlite)?;
+        match recognise(&connection, path)? {
+            done if done == MIGRATIONS.len() => Ok(connection),
+            done => Err(StoreError::CannotOpen {
+                path: path.to_owned(),
+                why: format!("it has store version {done}, which is to be brought to {}", MIGRATIONS.len()),
+            }),
+        }
+    };
+    let opened = Connection::open_with_flags(path, flags).map_err(sqlite).and_then(known);
+    let log = std::path::PathBuf::from(format!("{}-wal", path.display()));
+    match opened {
+        Err(StoreError::CannotOpen { .. }) if log.metadata().map_or(true, |found| found.len() == 0) => {
+            let url = format!("file:{}?immutable=1", in_url(path));
+            known(Connection::open_with_flags(url, flags | OpenFlags::SQLITE_OPEN_URI).map_err(sqlite)?)
+        }
+        opened => opened,
+    }
+}
+
+/// A path as SQLite reads it in a URL.
+fn in_url(path: &Path) -> String {
+    path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+}
+
 /// A store of the newest version that is in no file.
 #[cfg(feature = "postgresql")]
 pub(crate) fn in_memory(path: &Path) -> Result<Connection, StoreError> {

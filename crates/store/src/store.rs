@@ -39,6 +39,14 @@ impl Store {
         Ok(Store { engine: Box::new(Local::open(path.as_ref())?) })
     }
 
+    /// The same for looking at what is there: a store that may not be written is read as it is, and takes nothing.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_to_look(path: impl AsRef<Path>) -> Result<Store, StoreError> {
+        Ok(Store { engine: Box::new(Local::open_to_look(path.as_ref())?) })
+    }
+
     /// Opens a shared store by its URL ([`crate::is_shared`]); none where one only looks and nothing was stored yet. `journal` is
     /// the SQLite file that experiments are written to first.
     ///

@@ -107,6 +107,17 @@ fn numbers_that_may_be_zero_are_judged_on_their_own_scale() {
     assert!((finding.verdicts[0].change - 50.0).abs() < 3.0, "{:?}", finding.verdicts[0]);
 }
 
+#[test]
+fn of_a_metric_that_is_always_zero_it_is_said_why_nothing_is_decided() {
+    let mut experiment = started(&["a", "b"], 14);
+    experiment.max_blocks = 5;
+    let mut bench = FormulaBench::new(SECOND, |_: &PlannedTrial| Ok(rate(0.0)));
+    let finding = run(&experiment, &mut bench, &mut Vec::new()).unwrap();
+    assert_eq!((finding.verdicts[0].verdict, finding.verdicts[0].predicted_blocks), (Verdict::Undecided, None));
+    let why = "every trial read 0, so there is nothing to compare";
+    assert!(finding.notes.iter().any(|note| note.ends_with(why)), "{:?}", finding.notes);
+}
+
 /// Seven settings just beyond the margin: how often any is called the same, of each and of all together held to 5 %.
 #[test]
 fn as_a_family_hardly_any_setting_beyond_the_margin_is_called_the_same() {

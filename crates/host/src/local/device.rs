@@ -29,6 +29,8 @@ pub struct LocalDevice {
     actor: Actor,
     pub(super) files: OpenFiles,
     buffer: Vec<u8>,
+    /// What a program said that failed to restore.
+    refusal_words: Option<String>,
     pub(super) guard: Option<Guard>,
     /// That we are the one who changes this kernel, from the first such change on.
     claim: Option<Claim>,
@@ -60,6 +62,7 @@ impl LocalDevice {
             actor: Actor::default(),
             files: OpenFiles::default(),
             buffer: Vec::new(),
+            refusal_words: None,
             guard: None,
             claim: None,
             writers: None,
@@ -172,7 +175,13 @@ impl Device for LocalDevice {
     }
 
     fn take_back(&mut self, action: &Action, _entry: EntryId, _hold: Hold) -> Result<(), Errno> {
-        self.actor.perform(action).map(drop).map_err(|refusal| refusal.errno)
+        let Err(refusal) = self.actor.perform(action) else { return Ok(()) };
+        self.refusal_words = refusal.words.filter(|_| matches!(action, Action::Run { .. }));
+        Err(refusal.errno)
+    }
+
+    fn refusal_words(&mut self) -> Option<String> {
+        self.refusal_words.take()
     }
 
     fn settled(&mut self, entry: &OpenEntry) -> Option<Undone> {

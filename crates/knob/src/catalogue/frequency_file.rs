@@ -65,6 +65,13 @@ impl Knob for FrequencyFile {
         site.policy.as_ref().map_or_else(Vec::new, |policy| frequency::choices(machine, policy))
     }
 
+    fn becomes(&self, value: &Value, machine: &mut dyn Look, site: &Site) -> Option<Value> {
+        let (None, Value::Khz(khz)) = (self.reset, value) else { return None };
+        let steps = site.policy.as_ref()?.steps_khz(machine);
+        let next = steps.iter().filter(|step| *step >= khz).min()?;
+        (next != khz).then_some(Value::Khz(*next))
+    }
+
     fn turn(&self, value: &Value, machine: &mut dyn Change, site: &Site) -> Result<Turning, Errno> {
         let path = site.path.clone().ok_or(Errno::ENOENT)?;
         let before = machine.read(&path)?.trim_end().to_owned();

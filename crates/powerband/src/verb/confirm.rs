@@ -11,6 +11,7 @@ use crate::exit::{Answer, Exit, Failure};
 use crate::failure::hinted;
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
+use crate::typed::for_machines;
 use crate::verb::keep;
 
 /// What is kept.
@@ -47,6 +48,6 @@ pub(crate) fn run(shared: &Shared) -> Answer {
     if shared.json {
         return output::print_document(&Kept { kept: step });
     }
-    output::print("confirmed; undo it with `powerband undo`");
+    output::print(&format!("confirmed; undo it with `{}`", for_machines(&rig::names(shared), "undo")));
     Ok(Exit::Fine as u8)
 }

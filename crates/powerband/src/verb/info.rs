@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::{Info, InfoPart, Shared};
+use crate::corrected::on_these_machines;
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose, Rig};
@@ -115,7 +116,7 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
     let mut all = All::of(rig.machine(Side::Near)?.identity().clone());
     let mut lacks = None;
     for part in PARTS.into_iter().filter(|part| args.part.is_none_or(|only| only == *part)) {
-        let lack = find(&mut all, &mut rig, part, args, shared.cpus.as_ref())?;
+        let lack = find(&mut all, &mut rig, part, args, shared)?;
         // That a machine has no cpufreq is an answer in the overview, and a failure when it was asked for by name.
         lacks = lacks.or(lack.filter(|_| args.part.is_some()));
     }
@@ -138,16 +139,17 @@ pub(crate) fn run(shared: &Shared, args: &Info) -> Answer {
 const PARTS: [InfoPart; 6] =
     [InfoPart::Cpu, InfoPart::Idle, InfoPart::Power, InfoPart::Net, InfoPart::Meters, InfoPart::Turned];
 
-/// Finds one part, of the CPUs in `narrow` alone if there is one; answers what the machine has not.
+/// Finds one part, of the CPUs that the options pick; answers what the machine has not.
 fn find(
     all: &mut All,
     rig: &mut Rig,
     part: InfoPart,
     args: &Info,
-    narrow: Option<&CpuList>,
+    shared: &Shared,
 ) -> Result<Option<Failure>, Failure> {
+    let narrow = shared.cpus.as_ref();
     match part {
-        InfoPart::Turned => all.turned = Some(turned(rig)),
+        InfoPart::Turned => all.turned = Some(turned(rig, shared)),
         InfoPart::Meters => all.meters = Some(meters(rig, args)?),
         InfoPart::Cpu => {
             let (found, lack) = cpu(near(rig)?, narrow)?;
@@ -265,7 +267,7 @@ fn held_by(ledger: Option<&LedgerLocation>) -> (Option<u32>, String) {
     }
 }
 
-fn turned(rig: &mut Rig) -> Vec<TurnedRow> {
+fn turned(rig: &mut Rig, shared: &Shared) -> Vec<TurnedRow> {
     let mut rows = Vec::new();
     for side in [Side::Near, Side::Far] {
         let entries = rig.world().machine(side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
@@ -276,6 +278,7 @@ fn turned(rig: &mut Rig) -> Vec<TurnedRow> {
                 Hold::Held => held_by(rig.ledger_of(side)),
                 Hold::Set => (None, "set; `powerband undo` restores it".into()),
             };
+            let how = on_these_machines(&how, shared);
             let line = format!("changed: {there}{} to {} ({how})", placed(&turn.knob, &turn.site), turn.asked);
             rows.push(TurnedRow { entry, held_by, line });
         }

@@ -183,7 +183,8 @@ fn list(shared: &Shared, steps: &[Step], left: &[(Side, OpenEntry)], ledger: &st
         text.extend(step.told().map(|entry| line(&entry.turn)));
     }
     if !left.is_empty() {
-        text += "left by an interrupted powerband; `powerband undo --left` restores it:\n";
+        let undo = for_machines(&rig::names(shared), "undo --left");
+        text += &format!("left by an interrupted powerband; `{undo}` restores it:\n");
         text.extend(left.iter().map(|(_, entry)| &entry.turn).filter(|turn| is_requested(turn)).map(line));
     }
     output::print(if text.is_empty() { "nothing is changed" } else { &text });

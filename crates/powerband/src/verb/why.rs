@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::{Shared, WhyKnob};
+use crate::corrected::on_these_machines;
 use crate::exit::{Answer, Exit, usage};
 use crate::output::{self, Document};
 use crate::rig::{self, Purpose};
@@ -48,7 +49,7 @@ pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
             let machine = rig.world().machine(side).ok_or_else(|| rig::no_far(name))?;
             let open = machine.open_entries();
             let found = why(machine, &open, &knob, &rig::selection(shared)?)?;
-            answers.push(Answered { side, why: found });
+            answers.push(Answered { side, why: on_these(found, shared) });
         }
     }
     // What a lost machine does not answer is no finding.
@@ -59,4 +60,13 @@ pub(crate) fn run(shared: &Shared, args: &WhyKnob) -> Answer {
     let told = answers.iter().map(|Answered { side, why }| format!("{}{}", side.prefix(), why.text()));
     output::print(&told.collect::<Vec<_>>().join("\n"));
     Ok(Exit::Fine as u8)
+}
+
+/// The answer, with commands to type that name the machines of this one.
+fn on_these(mut found: KnobSetter, shared: &Shared) -> KnobSetter {
+    found.sentence = on_these_machines(&found.sentence, shared);
+    for how in found.findings.iter_mut().filter_map(|finding| finding.how.as_mut()) {
+        *how = on_these_machines(how, shared);
+    }
+    found
 }

@@ -28,7 +28,7 @@ fn confirmed_from_here_it_stays_there() {
     let running = waiting(&two, "60s");
     assert!(two.near.run(&["confirm"]).refused(1).contains("nothing waits"), "another machine's is not meant");
     let kept = two.near.run(&["--machine", &name, "confirm"]).ended(0).out;
-    assert!(kept.contains("powerband undo"), "{kept}");
+    assert!(kept.contains("powerband --machine 'cmd:") && kept.contains(" undo`"), "{kept}");
     let ran = running.end().ended(0);
     assert!(ran.out.contains("--machine 'cmd:") && ran.out.contains("confirmed"), "{}", ran.out);
     assert_eq!(two.reads(), "1");

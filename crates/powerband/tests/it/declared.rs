@@ -107,8 +107,10 @@ fn a_command_that_fails_or_has_another_effect_is_refused_and_its_half_undone() {
             "cat LEVEL",
             "echo half > LEVEL; echo no such level >&2; exit 3",
             8,
-            "its set command failed: 'sh': exit status 3: no such level; nothing is changed",
+            "its set command failed: `echo half > LEVEL; echo no such level >&2; exit 3 # high`: exit status 3: no such level; \
+             nothing is changed",
         ),
+        ("cat LEVEL", "exit 5", 8, "its set command failed: `exit 5 # high`: exit status 5; nothing is changed"),
         (
             "cat LEVEL",
             "echo other > LEVEL",
@@ -188,4 +190,29 @@ fn a_set_command_that_writes_another_form_of_a_value_advises_no_undo_of_what_is_
         "{why}"
     );
     assert_eq!(desk.turned(), 0, "nothing is open, as the sentence says");
+}
+
+#[test]
+fn an_undo_command_that_fails_is_named_with_its_exit_status_and_its_last_words() {
+    let desk = Desk::new();
+    let (level, file) = (desk.beside("level").display().to_string(), desk.beside("knobs.toml"));
+    fs::write(&level, "1\n").unwrap();
+    let undo = "echo first >&2; echo no way >&2; exit 3";
+    let text = format!("[knobs.level]\nget = \"cat {level}\"\nset = \"echo {{value}} > {level}\"\nundo = \"{undo}\"\n");
+    fs::write(&file, text).unwrap();
+    let why = desk.run(&["with", "--knobs", &file.display().to_string(), "level=2", "--", "true"]).refused(6);
+    assert!(why.contains(&format!("RESTORE INCOMPLETE: level (`{undo}`: exit status 3: no way); ")), "{why}");
+    fs::write(&level, "1\n").unwrap();
+    desk.run(&["undo", "--left"]).ended(0);
+}
+
+#[test]
+fn commands_of_a_knob_that_nothing_sets_are_not_listed() {
+    let (desk, plan) = desk_with("");
+    let unused = "[knobs.unused]\nget = \"echo 1\"\nset = \"echo {value}\"\n";
+    fs::write(&plan, fs::read_to_string(&plan).unwrap() + unused).unwrap();
+    let listed = desk.run(&["run", &plan, "--dry-run"]).ended(0).out;
+    assert!(listed.contains("knob level: set") && !listed.contains("unused"), "{listed}");
+    let noted = desk.run(&["run", &plan]).ended(0).err;
+    assert!(!noted.contains("unused"), "{noted}");
 }

@@ -81,12 +81,17 @@ fn what_was_set_here_is_the_answer_until_it_is_undone() {
     let told = || desk.run(&[&machine[..], &["why", "governor"]].concat()).ended(0).out;
     assert!(told().contains("nothing found here sets ondemand; it is the kernel's own default"), "{}", told());
     desk.run(&[&machine[..], &["set", "governor=performance"]].concat()).ended(0);
-    let sentence = "powerband (`powerband undo` restores it) sets performance; it reads performance now\n";
+    let undo = "`powerband --machine 'sim:quadcore' undo` restores it";
+    let sentence = format!("powerband ({undo}) sets performance; it reads performance now\n");
     assert!(
         told().starts_with(&format!("cpufreq.governor: {sentence}since then\n    its ledger: entry ")),
         "{}",
         told()
     );
+    for words in [["why", "governor", "--json"], ["info", "turned", "--verbose"]] {
+        let said = desk.run(&[&machine[..], &words].concat()).ended(0).out;
+        assert!(said.contains(undo), "{words:?}: {said}");
+    }
     desk.run(&[&machine[..], &["undo"]].concat()).ended(0);
     assert!(told().contains("nothing found here sets ondemand"), "{}", told());
 }

@@ -51,3 +51,20 @@ fn the_lock_goes_with_its_owner_however_it_ends() {
     assert!(!desk.beside("knob").exists(), "what it left was put back first");
     desk.run(&["undo"]).ended(0);
 }
+
+#[test]
+fn one_inside_another_is_not_advised_to_wait_for_it() {
+    let desk = Desk::new();
+    let (knob, other) = (format!("{}=1", desk.knob("knob")), format!("{}=1", desk.knob("other")));
+    let shell = format!("{} with '{other}' -- true", env!("CARGO_BIN_EXE_powerband"));
+    let inner = desk.run(&["with", &knob, "--", "sh", "-c", &shell]);
+    assert!(
+        inner.err.contains(
+            "; this command runs inside it, so it cannot wait for it: give all settings to the outer command, or run this one outside of it"
+        ),
+        "{}",
+        inner.err
+    );
+    assert!(!inner.err.contains("kill"), "{}", inner.err);
+    assert!(!desk.beside("other").exists());
+}

@@ -163,3 +163,29 @@ fn without_room_for_the_ledger_nothing_is_turned() {
     assert!(why.contains("ledger") || why.contains("space"), "{why}");
     assert_eq!(text(&knob), "0");
 }
+
+#[test]
+fn a_store_that_cannot_be_written_can_be_read() {
+    if !root() {
+        return;
+    }
+    let (desk, place) = beside_a_disk();
+    let store = format!("{place}/results 100%?.sqlite");
+    let plan = ["try", "-s", "a:", "-s", "b:", "--load", "counter", "--blocks", "2"];
+    for _ in 0..2 {
+        desk.run(&[&["--store", &store, "--machine", "sim:quadcore"], &plan[..]].concat()).ended(0);
+    }
+    let unwritable = |words: &[&str]| {
+        let script = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" && shift && exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh", &place]);
+        command.arg(env!("CARGO_BIN_EXE_powerband")).args(["--store", &store]).args(words);
+        desk.furnish(&mut command);
+        Ran::of(&command.output().unwrap())
+    };
+    for words in [&["list"][..], &["show", "1"], &["compare", "1", "2"], &["--json", "show", "2"]] {
+        assert_eq!(unwritable(words).ended(0).out, desk.run(&[&["--store", &store], words].concat()).ended(0).out);
+    }
+    let why = unwritable(&plan).refused(8);
+    assert!(why.contains("check who owns it, or name another place with --store"), "{why}");
+}

@@ -78,6 +78,21 @@ fn a_file_that_cannot_be_put_back_is_named() {
 }
 
 #[test]
+fn a_frequency_between_two_steps_is_said_to_become_the_upper_one() {
+    let desk = Desk::new();
+    let setting = ["--machine", "sim:quadcore", "set", "governor=userspace", "freq=2GHz"];
+    let dry = desk.run(&[&setting[..], &["--dry-run"]].concat()).ended(0).out;
+    assert!(dry.contains("→ 2000 MHz, which becomes 2133 MHz\n"), "{dry}");
+    let words = ["--machine", "sim:quadcore", "--seed", "1", "try", "governor=userspace", "freq=2GHz,2133MHz"];
+    let said = desk.run(&[&words[..], &["--blocks", "2", "--load", "counter"]].concat()).ended(0).out;
+    let row = |label: &str| said.lines().find(|line| line.trim_start().starts_with(label)).unwrap().to_owned();
+    assert!(row("2000MHz ").ends_with(" -"), "{said}");
+    assert!(row("2133MHz ").contains('.'), "{said}");
+    let said = said.replace('\n', " ");
+    assert!(said.contains("freq=2000MHz was not measured: equal to freq=2133MHz: both became 2133 "), "{said}");
+}
+
+#[test]
 fn what_undoes_earlier_steps_is_typed_with_their_machine() {
     let desk = Desk::new();
     let machine = ["--machine", "sim:omap3530"];

@@ -11,7 +11,7 @@ use super::brief::noun;
 use crate::ExperimentEnd;
 use crate::change::{signed_change, unit_of_change};
 use crate::layout::{clean, cut};
-use crate::model::missing;
+use crate::model::most_missing;
 use crate::sentence::{ending, line, void};
 use crate::words::{counted, finite, signed, with_boundary};
 
@@ -92,9 +92,9 @@ impl ProgressState {
         self.verdicts.values().filter(|v| v.verdict == Verdict::Undecided)
     }
 
-    /// Blocks that are missing, low and high, as last predicted.
+    /// Blocks that are missing, low and high, as last predicted; absent where one that is open has no prediction.
     fn missing(&self) -> Option<(u32, u32)> {
-        self.open().filter_map(missing).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
+        most_missing(self.open())
     }
 
     /// Time left in words: from the prediction, else from the most blocks or the most time. A simulated machine's hours are

@@ -167,6 +167,9 @@ fn a_setting_that_changes_nothing_is_the_baseline_and_adjusted_values_are_named_
     let text = printed(&events, 80).replace("\n  ", " ");
     assert_eq!(text.matches("ondemand equals the baseline").count(), 1, "{text}");
     assert_eq!(text.matches("rx-usecs=260 clamped to 259").count(), 1, "{text}");
+    let (rows, caveat) = text.split_once("Caveat: * values adjusted by the driver: ").unwrap();
+    assert!(caveat.starts_with("rx-usecs=260 clamped to 259"), "{text}");
+    assert!(rows.contains("powersave* ") && !rows.contains("ondemand*"), "{text}");
     let full = text::render(&Model::from_events(&events).unwrap(), 80, false);
     assert!(full.contains("values adjusted by the driver\n- rx-usecs=260 clamped to 259 at eth0 ("), "{full}");
     assert_eq!(full.matches("clamped to 259 at eth0").count(), 1, "{full}");

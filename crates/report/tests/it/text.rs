@@ -1,5 +1,8 @@
 //! What is printed: whole reports as they stand in `expected/`, sentences, widths.
-use powerband_record::{Better, CloseReason, Counts, Event, ExperimentHeader, Output, Resumption, Verdict};
+use powerband_record::{
+    Better, CloseReason, Counts, Event, ExperimentHeader, Output, RequirementFinding, RequirementStanding, Resumption,
+    SettingVerdict, Standing, Verdict,
+};
 use powerband_report::json::Report;
 use powerband_report::list::{List, ListRow};
 use powerband_report::{ExperimentEnd, Model, ModelError, deciding, sentence, text};
@@ -143,6 +146,29 @@ fn findings_in_one_sentence() {
     let short = "nothing could be compared: it ended after 1 block, allow more (--blocks, --budget)";
     assert_eq!(said(&early), short);
     assert_eq!(said(&router()[..1]), "no end is recorded, 0 of at most 30 blocks so far, nothing compared");
+}
+
+#[test]
+fn no_number_of_blocks_is_said_where_one_that_is_open_has_no_prediction() {
+    let mut model = model(&governors());
+    let open = |setting, predicted_blocks| {
+        let found = verdict(setting, "count", Verdict::Undecided, (0.021, -0.03, 0.073));
+        vec![Some(SettingVerdict { predicted_blocks, ..found })]
+    };
+    model.settings[1].verdicts = open(1, Some((10, 24)));
+    model.settings[2].verdicts = open(2, None);
+    let said = |model: &Model| sentence::headline(model).contains("more would decide");
+    assert_eq!((said(&model), model.blocks_missing()), (false, None));
+    model.requirements.push(RequirementStanding {
+        setting: 2,
+        requirement: 0,
+        found: RequirementFinding { standing: Standing::Broken, trials: 4, ..RequirementFinding::UNKNOWN },
+    });
+    assert_eq!(
+        (said(&model), model.blocks_missing()),
+        (true, Some((6, 20))),
+        "one that breaks a requirement is not waited for"
+    );
 }
 
 #[test]

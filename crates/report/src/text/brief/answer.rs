@@ -5,7 +5,6 @@ use super::super::names::{baseline_values, is_baseline, reference};
 use super::table::others;
 use super::words::{Kind, clause, interval, kind, noun, shown, size};
 use crate::labels::join_labels;
-use crate::model::missing;
 use crate::sentence;
 use crate::words::{capital, counted, percent, word};
 use crate::{ExperimentEnd, Model, advice, calibration, commands, no_advice, requirements};
@@ -219,7 +218,8 @@ fn one(model: &Model) -> Vec<String> {
                 let way = if verdict.change < 0.0 { "less" } else { "more" };
                 format!(" (estimate {} {way}, {between})", size(verdict))
             });
-            let more = missing(verdict).map(|blocks| format!("; needs {}", about(blocks))).unwrap_or_default();
+            let more = model.missing_of(std::iter::once(verdict));
+            let more = more.map(|blocks| format!("; needs {}", about(blocks))).unwrap_or_default();
             said.push(format!(
                 "{}: undecided (inconclusive) after {}{}{more}.",
                 capital(&noun(&metric.name)),
@@ -268,7 +268,7 @@ fn by_metric(model: &Model, place: usize, metric: &Metric) -> Option<String> {
     }
     let open = of(Verdict::Undecided);
     if !open.is_empty() {
-        let more = open.iter().filter_map(|it| missing(it)).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
+        let more = model.missing_of(open.iter().copied());
         let more = more.map(|blocks| format!(", needs {}", about(blocks))).unwrap_or_default();
         clauses.push(format!("{} undecided (inconclusive{more})", listed(model, &open)));
     }

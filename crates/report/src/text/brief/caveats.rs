@@ -1,4 +1,6 @@
 //! What a reader must know with the answer: values the driver adjusted, settings that gave nothing, and the notes of the journal.
+use powerband_record::format_khz;
+
 use super::super::names::baseline_values;
 use crate::labels::join_labels;
 use crate::sentence;
@@ -14,7 +16,11 @@ pub(super) fn all(model: &Model) -> Vec<String> {
     if model.started.search.is_none() {
         let left = (0_u32..).zip(&model.settings).filter_map(|(setting, report)| {
             let left = report.left.as_ref().filter(|_| report.verdicts.iter().flatten().next().is_none())?;
-            Some(format!("{} stopped after block {}: {}", model.label(setting), left.block, left.why))
+            let label = model.label(setting);
+            Some(match left.block {
+                0 => format!("{label} was not measured: {}", left.why),
+                block => format!("{label} stopped after block {block}: {}", left.why),
+            })
         });
         all.extend(left);
     }
@@ -47,6 +53,9 @@ pub(super) fn equal(model: &Model) -> Option<String> {
     }
 }
 
+/// Behind the name of a setting whose values the driver changed, and before the caveat that names them.
+pub(super) const ADJUSTED: &str = "*";
+
 /// Values that the driver changed, each once.
 fn adjusted(model: &Model) -> Option<String> {
     let mut kinds: Vec<String> = Vec::new();
@@ -59,12 +68,14 @@ fn adjusted(model: &Model) -> Option<String> {
     let named = kinds.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
     let more = kinds.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(", {more} more") } else { String::new() };
-    (!kinds.is_empty()).then(|| format!("values adjusted by the driver: {named}{more}"))
+    (!kinds.is_empty()).then(|| format!("{ADJUSTED} values adjusted by the driver: {named}{more}"))
 }
 
 /// `rx-usecs=260 clamped to 259`, whichever the target.
 pub(in super::super) fn told(landing: &Landing) -> String {
     let site = &landing.site;
     let knob = site.knob.rsplit_once('.').map_or(site.knob.as_str(), |(_, knob)| knob);
-    format!("{knob}={} {}", site.asked, site.landed)
+    let khz = site.asked.parse().ok().filter(|_| site.knob.contains("cpufreq.") && knob.ends_with("freq"));
+    let asked = khz.map_or_else(|| site.asked.clone(), |khz| format_khz(khz).replace(' ', ""));
+    format!("{knob}={asked} {}", site.landed)
 }

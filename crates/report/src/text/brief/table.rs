@@ -6,6 +6,7 @@ use super::super::cell::{cell, scale};
 use super::super::names::{Labels, labels};
 use super::super::plot::ansi;
 use super::super::tables::plain_name;
+use super::caveats::ADJUSTED;
 use crate::change::{signed_change, signed_interval, unit_of_change};
 use crate::layout::{columns, cut};
 use crate::words::word;
@@ -81,7 +82,12 @@ pub(super) fn draw(model: &Model, width: usize, room: usize, colour: bool) -> Dr
     let left_out = all.len() + heads > room.max(heads + 1);
     let most = if left_out { room.max(heads + 2) - heads - 1 } else { all.len() };
     let rows = if left_out { best(model, &all, most) } else { all.clone() };
-    let named = labels(model, &rows);
+    let mut named = labels(model, &rows);
+    for (cell, setting) in named.cells.iter_mut().zip(&rows) {
+        if model.settings.get(*setting as usize).is_some_and(|report| !report.landings.is_empty()) {
+            cell.push_str(ADJUSTED);
+        }
+    }
     let fitting = chosen(model, &rows, &named, width);
     let mut lines = printed(model, &rows, &named, &fitting, width, colour);
     if left_out {
