@@ -161,7 +161,7 @@ impl Fit {
     /// more blocks); of few less, by simulation: few variances say little of how they scatter, and of three settings the
     /// noise of one is in all residuals.
     pub(crate) fn heterogeneity(&self) -> f64 {
-        const CHANCE: [f64; 4] = [0.25, 0.5, 0.9, 1.2];
+        const CHANCE: [f64; 4] = [0.1, 0.5, 0.9, 1.2];
         const CHANCE_OF_MANY: f64 = 1.5;
         let share = self.df / self.raw.len() as f64;
         let square = |&place: &usize| self.residuals[place] * self.residuals[place];

@@ -6,7 +6,7 @@ use powerband_testkit::race::{Contender, EXPERIMENTS, NOISES, Score, score};
 
 /// Trials over those of ten each, by noise. A first look after the second block took 0.48, 0.37, 0.69, 0.42 and 0.59, and
 /// called a setting five times as noisy as the others different in 9 % of the experiments. To hold 5 % where one of few settings
-/// is noisier costs a hundredth.
+/// is noisier costs a hundredth: 0.559 on the mean in place of 0.553.
 const EXPECTED: [f64; 5] = [0.51, 0.42, 0.72, 0.48, 0.65];
 
 fn total(contender: Contender, noise: powerband_stats::noise::Noise, count: u32) -> Score {
@@ -38,6 +38,6 @@ fn few_wrong_verdicts_for_little_machine_time() {
         wrong += ours.wrong_settings_percent();
         peers_wrong += peer.wrong_settings_percent();
     }
-    assert!(ratios <= 0.56, "{ratios}");
+    assert!(ratios <= 0.565, "{ratios}");
     assert!(wrong <= 0.2 * peers_wrong, "{wrong} against {peers_wrong}");
 }
