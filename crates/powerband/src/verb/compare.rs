@@ -89,8 +89,32 @@ fn stored(shared: &Shared, args: &Compare, ask: &ComparisonRequest) -> Result<Co
     }
     let store = need_store(shared)?;
     let sides: Vec<Side> = args.sides.iter().map(|text| side(&store, text)).collect::<Result<_, _>>()?;
+    independent(&sides)?;
     let sides: Vec<_> = sides.iter().map(|side| (side.sessions.as_slice(), side.setting.as_deref())).collect();
     several(&sides, ask).map_err(failure)
+}
+
+/// Sessions count as so many independent ones: each once on a side, and two sides of several have all of them in common or none.
+fn independent(sides: &[Side]) -> Result<(), Failure> {
+    let ids = |side: &Side| side.sessions.iter().filter_map(|it| Some(it.origin.as_ref()?.id)).collect::<Vec<_>>();
+    let sides: Vec<(usize, BTreeSet<i64>)> =
+        sides.iter().map(ids).map(|it| (it.len(), it.into_iter().collect())).collect();
+    for (number, (named, ids)) in sides.iter().enumerate() {
+        if ids.len() < *named {
+            return Err(usage(
+                "an experiment is named twice on one side, and counts once; name each of its sessions once",
+            ));
+        }
+        let differ = |(_, other): &&(usize, BTreeSet<i64>)| other.len().max(ids.len()) > 1 && other != ids;
+        if let Some(both) = sides[..number].iter().filter(differ).find_map(|(_, other)| other.intersection(ids).next())
+        {
+            return Err(usage(format!(
+                "experiment {both} is on two sides that have other experiments besides, which are not independent then; \
+                 name the same experiments on both, or none twice"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn side(store: &Store, text: &str) -> Result<Side, Failure> {

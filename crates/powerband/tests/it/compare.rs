@@ -136,6 +136,15 @@ fn a_reference_that_measured_something_else_is_named() {
 }
 
 #[test]
+fn no_session_counts_twice() {
+    let desk = Desk::new();
+    two_days(&desk);
+    let refused = |sides: [&str; 2]| desk.run(&["compare", sides[0], sides[1]]).refused(2);
+    assert!(refused(["1,1,1:performance", "2:performance"]).contains("named twice on one side"));
+    assert!(refused(["1,2:performance", "2:powersave"]).contains("experiment 2 is on two sides"));
+}
+
+#[test]
 fn experiments_are_compared_through_the_reference_they_share() {
     let desk = Desk::new();
     two_days(&desk);
