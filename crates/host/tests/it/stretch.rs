@@ -55,9 +55,9 @@ fn a_stretch_begins_when_what_a_receiver_waits_for_has_come() {
     let around = vec![Sampling { handles: vec![uptime], period_ns: Some(10_000_000) }];
     let echo = |protocol| Work::Echo { protocol, address: "127.0.0.1".into(), port: 0 };
     for (waits, comes) in [
-        (receive(), send(0, 300)),
-        (echo(Protocol::Udp), ping(Protocol::Udp, 0, 300)),
-        (echo(Protocol::Tcp), ping(Protocol::Tcp, 0, 300)),
+        (receive(), send(0, 1_000)),
+        (echo(Protocol::Udp), ping(Protocol::Udp, 0, 1_000)),
+        (echo(Protocol::Tcp), ping(Protocol::Tcp, 0, 1_000)),
     ] {
         let process = stage.near().spawn(&Job { around: around.clone(), ..job(waits) }).unwrap();
         let Wake::Said(Side::Near, said_by, said) = stage.world.wait(None) else { panic!("it is ready first") };
