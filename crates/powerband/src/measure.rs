@@ -145,8 +145,9 @@ fn verdict_code(finding: &Finding, fail_on: &[FailOn], id: i64) -> Answer {
             FailOn::Undecided => Verdict::Undecided,
             FailOn::Broken => return finding.requirements.iter().any(|it| it.found.standing == Standing::Broken),
         };
+        let open = || finding.requirements.iter().any(|it| it.found.standing == Standing::Open);
         finding.verdicts.iter().any(|v| v.verdict == verdict)
-            || (*fail == FailOn::Undecided && finding.verdicts.is_empty())
+            || (*fail == FailOn::Undecided && (finding.verdicts.is_empty() || open()))
     };
     if let Some(fail) = fail_on.iter().find(|fail| happened(fail)) {
         let named = format!("{fail:?}").to_lowercase();

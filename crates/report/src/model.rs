@@ -267,7 +267,11 @@ impl Model {
     /// has no prediction.
     #[must_use]
     pub fn blocks_missing(&self) -> Option<(u32, u32)> {
-        self.missing_of(self.settings.iter().flat_map(|setting| &setting.verdicts).flatten())
+        let verdicts = self.settings.iter().flat_map(|setting| &setting.verdicts).flatten();
+        let open = verdicts.filter(|it| it.verdict == Verdict::Undecided && !requirements::is_broken(self, it.setting));
+        let limits = requirements::open(self).filter(|it| !requirements::is_broken(self, it.setting));
+        let missing = open.map(missing).chain(limits.map(|it| requirements::missing(&it.found, self.blocks)));
+        missing.collect::<Option<Vec<_>>>()?.into_iter().reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
     }
 
     /// The same of these verdicts. A setting that breaks a requirement is not recommended, whatever else is decided of it.

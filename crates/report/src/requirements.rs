@@ -1,5 +1,5 @@
 //! Requirements in words: a clause of the finding, a column of the verdicts, a table of where each stands.
-use powerband_record::{Requirement, RequirementStanding, Standing, format_number, unit_of};
+use powerband_record::{Requirement, RequirementFinding, RequirementStanding, Standing, format_number, unit_of};
 
 use crate::Model;
 use crate::labels::join_labels;
@@ -29,6 +29,19 @@ fn likelihood(probability: f64) -> String {
 /// Whether a setting breaks a requirement.
 pub(crate) fn is_broken(model: &Model, setting: u32) -> bool {
     model.requirements.iter().any(|it| it.setting == setting && it.found.standing == Standing::Broken)
+}
+
+/// Where limits are open.
+pub(crate) fn open(model: &Model) -> impl Iterator<Item = &RequirementStanding> {
+    model.requirements.iter().filter(|it| it.found.standing == Standing::Open)
+}
+
+/// How many blocks more, after so many, would show whether a limit is kept, low and high, as far as that is predicted.
+pub(crate) fn missing(found: &RequirementFinding, blocks: u32) -> Option<(u32, u32)> {
+    let (low, high) = found.predicted?;
+    let in_block = found.trials.div_ceil(blocks.max(1)).max(1);
+    let more = |total: u32| total.saturating_sub(found.trials).div_ceil(in_block).max(1);
+    Some((more(low), more(high).max(more(low))))
 }
 
 /// What is said of requirements in the finding: those broken, and those open; nothing where all hold.

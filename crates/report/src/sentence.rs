@@ -1,6 +1,8 @@
 //! Findings in words: the sentence a report begins with, and the single lines that text and JSON share.
 use powerband_record::{BASELINE, CloseReason, Metric, SettingVerdict, Started, Verdict, Void, format_number, is_loss};
 
+use powerband_stats::Rules;
+
 use crate::change::{bare_size, margin_of, signed_change, signed_interval, size, unit_of_change};
 use crate::labels::join_labels;
 use crate::words::{and, counted, finite, percent, utc, with_boundary};
@@ -58,13 +60,18 @@ pub fn headline(model: &Model) -> String {
             None => format!("no end is recorded, {count} so far, nothing compared"),
         },
         ExperimentEnd::Closed(_) => body.unwrap_or_else(|| match model.blocks {
-            // No first look comes after the third block (`powerband_stats::FIRST_LOOK`).
-            few if few < 3 => {
+            few if few < first_look(model) => {
                 format!("nothing could be compared: it ended after {}, allow more (--blocks, --budget)", blocks(few))
             }
             _ => "nothing could be compared".into(),
         }),
     }
+}
+
+/// The block after which anything is compared first.
+pub(crate) fn first_look(model: &Model) -> u32 {
+    let rules = if model.started.judge_mean { Rules::mean() } else { Rules::default() };
+    rules.first_look()
 }
 
 fn findings(model: &Model) -> Option<String> {

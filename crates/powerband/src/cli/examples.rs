@@ -144,7 +144,7 @@ const EXAMPLES: [(&str, &[Example]); 34] = [
             ("Set a governor and its threshold", "powerband set governor=ondemand up_threshold=60"),
             (
                 "Restore the old value after a minute unless confirmed",
-                "powerband set rx-usecs=100@eth0 --confirm-within 60s",
+                "powerband set rx-usecs@eth0=100 --confirm-within 60s",
             ),
         ],
     ),

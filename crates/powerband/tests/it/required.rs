@@ -86,6 +86,26 @@ fn a_limit_against_the_reference_is_a_difference_inside_blocks() {
 }
 
 #[test]
+fn a_knee_that_is_held_back_by_an_open_limit_is_not_hidden() {
+    let desk = Desk::new();
+    let machines = ["--machine", "sim:omap3530", "--far", "sim:pc", "--seed", "6"];
+    let settings = ["try", "governor=userspace", "freq=500MHz,600MHz", "--reference", "freq=600MHz", "--knee", "freq"];
+    let rest = ["--margin", "5%", "--load", "stream", "--for", "5s", "--blocks", "6", "--require", "rtt_ms<=1.64"];
+    let ran = desk.run(&[&machines[..], &settings, &rest, &["--fail-on", "undecided"]].concat()).ended(1);
+    let said = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("500MHz does the same work, but is not shown to keep rtt_ms<=1.64."), "{said}");
+    assert!(!said.contains("nothing cheaper") && said.contains("powerband resume 1 --blocks "), "{said}");
+}
+
+#[test]
+fn where_means_are_judged_the_first_look_is_named() {
+    let desk = Desk::new();
+    let words = ["--machine", "sim:pc", "--far", "sim:pc", "--seed", "6", "try", "rx-usecs=10,50", "--load", "ping"];
+    let said = desk.run(&[&words[..], &["--for", "5s", "--judge", "mean", "--blocks", "4"]].concat()).ended(0).out;
+    assert!(said.replace('\n', " ").contains("after 4 blocks, and the first look comes after 8;"), "{said}");
+}
+
+#[test]
 fn plans_require_too_and_what_makes_no_sense_is_refused() {
     let desk = Desk::new();
     let plan = desk.beside("plan.toml");

@@ -1,5 +1,5 @@
 //! A comparison in words: the finding, a table a metric, and what must be known.
-use powerband_record::{BASELINE, Better, InOrder, Verdict, format_number, seen, unit_of};
+use powerband_record::{BASELINE, Better, InOrder, Verdict, format_number, is_loss, seen, unit_of};
 
 use super::{Comparison, ComparisonRow, How};
 use crate::labels::{shared_knobs, values_alone};
@@ -77,7 +77,12 @@ pub(crate) fn margins(rows: &[ComparisonRow]) -> String {
 }
 
 pub(crate) fn margin(row: &ComparisonRow) -> String {
-    if row.absolute { unit(row, row.margin) } else { percent(row.margin) }
+    match row.absolute {
+        // Of a share of packets, a percentage is no share of it.
+        true if is_loss(&row.metric) => format!("{} percentage points", format_number(row.margin)),
+        true => unit(row, row.margin),
+        false => percent(row.margin),
+    }
 }
 
 fn unit(row: &ComparisonRow, value: f64) -> String {

@@ -32,9 +32,10 @@ pub(super) fn finding(words: &str) -> String {
     let line = |part: &str| {
         // A label keeps its spelling.
         let part = part.strip_prefix("in ").map_or_else(|| part.to_owned(), |rest| format!("In {rest}"));
-        format!("<p class=\"finding long\">{}.</p>\n", text(&part))
+        format!("<p>{}.</p>\n", text(&part))
     };
-    words.replace("; in ", ";\nin ").split(";\n").map(line).collect()
+    let lines: String = words.replace("; in ", ";\nin ").split(";\n").map(line).collect();
+    format!("<div class=\"finding long\">\n{lines}</div>\n")
 }
 
 /// `500MHz: same throughput within 5 %, 6.5 % less power`; the finding where no setting is recommended.

@@ -1,5 +1,5 @@
 //! The default report: it fits a small terminal, ends with a command, and says what was found with its numbers.
-use powerband_record::{BaselineValue, CloseReason, Event, ReachedSite, Verdict};
+use powerband_record::{BaselineValue, Better, CloseReason, Event, ReachedSite, Verdict};
 use powerband_report::{Model, text};
 use unicode_width::UnicodeWidthStr;
 
@@ -22,6 +22,18 @@ fn a_router_with_a_knee() {
 #[test]
 fn one_metric_of_several_settings_none_better() {
     check(&governors(), "brief-governors", include_str!("expected/brief-governors.txt"));
+}
+
+#[test]
+fn losses_are_the_same_within_their_own_margin() {
+    let mut events = governors();
+    let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
+    started.metrics[0] = metric("lost_percent", Better::Lower, true, None);
+    let Some(Event::Closed(finding)) = events.last_mut() else { panic!("no end") };
+    finding.verdicts.retain(|it| it.setting == 1);
+    finding.verdicts.iter_mut().for_each(|it| (it.metric, it.absolute) = ("lost_percent".into(), true));
+    let text = printed(&events, 80).replace('\n', " ");
+    assert!(text.contains("ondemand the same within 0.5 percentage points."), "{text}");
 }
 
 #[test]

@@ -64,7 +64,8 @@ fn a_long_finding_has_a_line_for_each_metric() {
     let (model, page) = page(&events);
     let whole = sentence::headline(&model);
     assert!(whole.len() > 160 && whole.contains("; in "), "{whole}");
-    let lines: Vec<&str> = page.split("<p class=\"finding long\">").skip(1).collect();
+    let finding = page.split("<div class=\"finding long\">").nth(1).unwrap().split("</div>").next().unwrap();
+    let lines: Vec<&str> = finding.split("<p>").skip(1).collect();
     assert_eq!(lines.len(), whole.matches("; in ").count() + 1);
     assert!(lines.iter().all(|line| line.starts_with("In ")), "{lines:?}");
 }

@@ -4,9 +4,11 @@ use powerband_record::{CloseReason, Level, Metric, SettingVerdict, Verdict};
 use super::super::names::{baseline_values, is_baseline, reference};
 use super::table::others;
 use super::words::{Kind, clause, interval, kind, noun, shown, size};
+use crate::advice::obstacle;
+use crate::change::margin_of;
 use crate::labels::join_labels;
 use crate::sentence;
-use crate::words::{capital, counted, percent, word};
+use crate::words::{capital, counted, word};
 use crate::{ExperimentEnd, Model, advice, calibration, commands, no_advice, requirements};
 
 /// Settings named in one clause.
@@ -92,7 +94,12 @@ fn better(model: &Model) -> usize {
 fn of_setting(model: &Model, setting: u32) -> String {
     let knee = if model.knee.as_ref().is_some_and(|knee| knee.knee == Some(setting)) { " (the knee)" } else { "" };
     if setting == 0 {
-        return format!("{}{knee}: nothing cheaper does the same work.", model.label(0));
+        // What does the same work for less may be held back by a limit.
+        let mut alike = model.knee.iter().flat_map(|knee| &knee.alike).filter(|&&at| at != 0);
+        return match alike.find_map(|&at| Some((at, obstacle(model, at)?))) {
+            Some((at, why)) => format!("{}{knee}: {} does the same work, but {why}.", model.label(0), model.label(at)),
+            None => format!("{}{knee}: nothing cheaper does the same work.", model.label(0)),
+        };
     }
     let gains = gains(model, setting).join(", ");
     format!("{}{knee}: {gains}, compared with {}.", model.label(setting), of_reference(model))
@@ -196,11 +203,14 @@ fn by_pattern(model: &Model, judged: &[(usize, &Metric)]) -> Vec<String> {
 
 fn nothing(model: &Model) -> String {
     match (&model.end, model.blocks) {
-        // No first look comes after the third block (`powerband_stats::FIRST_LOOK`).
-        (ExperimentEnd::Closed(CloseReason::Blocks | CloseReason::Budget), few) if few < 3 => {
+        (ExperimentEnd::Closed(CloseReason::Blocks | CloseReason::Budget), few)
+            if few < sentence::first_look(model) =>
+        {
             format!(
-                "Nothing could be compared: it ended after {}; allow more with --blocks or --budget.",
-                counted(few, "block")
+                "Nothing could be compared: it ended after {}, and the first look comes after {}; allow more with --blocks or \
+                 --budget.",
+                counted(few, "block"),
+                sentence::first_look(model)
             )
         }
         _ => "Nothing was compared.".to_owned(),
@@ -263,7 +273,7 @@ fn by_metric(model: &Model, place: usize, metric: &Metric) -> Option<String> {
     let of = |verdict| all.iter().copied().filter(|it: &&SettingVerdict| it.verdict == verdict).collect::<Vec<_>>();
     let same = of(Verdict::Same);
     if !same.is_empty() {
-        let margin = percent(model.started.margin);
+        let margin = margin_of(model, &metric.name);
         clauses.push(format!("{} the same within {margin}", listed(model, &same)));
     }
     let open = of(Verdict::Undecided);

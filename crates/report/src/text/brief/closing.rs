@@ -219,6 +219,8 @@ fn wanted(model: &Model) -> Option<(String, String)> {
         return Some(("resume it:".into(), command));
     }
     let advised = advice(model);
+    // Where the reference is advised, what is open may still bring a better one.
+    let advised = advised.filter(|it| it.setting != 0 || deciding(model).is_none());
     if let Some((advice, command)) = advised.as_ref().and_then(|it| Some((it, it.typed.clone()?))) {
         let label = model.label(advice.setting);
         return Some(match typed::taken_back(model, &command) {
@@ -233,7 +235,7 @@ fn wanted(model: &Model) -> Option<(String, String)> {
         return Some((format!("decide it{}:", takes(model)), command));
     }
     let gone = matches!(model.end, ExperimentEnd::Closed(CloseReason::LoadFailed { .. }) | ExperimentEnd::Open);
-    (gone && model.restored.is_none()).then(|| ("restore what may be left:".into(), undo()))
+    (gone && model.restored.is_none()).then(|| ("restore what may be left:".into(), format!("{} --left", undo())))
 }
 
 /// How long the blocks that are missing take, where that is known.

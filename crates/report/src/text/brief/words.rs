@@ -3,8 +3,8 @@ use powerband_record::{Level, Metric, SettingVerdict, Verdict, format_number, un
 
 use super::super::tables::plain_name;
 use crate::Model;
-use crate::change::{decimals_of, signed_interval, unit_of_change};
-use crate::words::{finite, percent};
+use crate::change::{decimals_of, margin_of, signed_interval, unit_of_change};
+use crate::words::finite;
 
 /// Names of metrics for a sentence.
 const NOUNS: [(&str, &str); 13] = [
@@ -105,7 +105,7 @@ pub(crate) fn clause(model: &Model, metric: &Metric, verdict: &SettingVerdict, w
     let noun = noun(&metric.name);
     let between = interval(verdict).filter(|_| with_interval).map(|it| format!(" ({it})")).unwrap_or_default();
     match verdict.verdict {
-        Verdict::Same => format!("same {noun} within {}{between}", percent(model.started.margin)),
+        Verdict::Same => format!("same {noun} within {}{between}", margin_of(model, &metric.name)),
         Verdict::Better | Verdict::Worse => {
             format!("{} {} {noun}{between}", size(verdict), direction(&noun, verdict.change))
         }
