@@ -28,7 +28,7 @@ pub(crate) fn typed_for(model: &Model, setting: u32) -> Option<String> {
     let machines = machines(model);
     let cpus = model.started.cpus.as_ref().map(|cpus| format!(" -c {cpus}")).unwrap_or_default();
     let declared = model.started.knobs.keys().any(|knob| turns.contains(knob.as_str()));
-    let knobs = if declared { " --knobs PLAN.toml" } else { "" };
+    let knobs = if declared { format!(" --knobs {}", declaring(model)) } else { String::new() };
     let held = match &model.started.search {
         Some(plan) => plan.only_held,
         None => HELD.iter().any(|knob| turns.contains(knob)),
@@ -37,6 +37,15 @@ pub(crate) fn typed_for(model: &Model, setting: u32) -> Option<String> {
         true => format!("powerband{machines}{cpus}{knobs} with {turns} -- COMMAND"),
         false => format!("powerband{machines}{cpus}{knobs} set {turns}"),
     })
+}
+
+/// The file that declares the knobs, as it was typed; a placeholder where that is not known.
+fn declaring(model: &Model) -> String {
+    let words = model.header.as_ref().map_or(&[][..], |header| &header.command_line);
+    let after = |option: &str| words.windows(2).find(|pair| pair[0] == option).map(|pair| pair[1].as_str());
+    let plan = || after("run").filter(|word| word.ends_with(".toml"));
+    let glued = || words.iter().find_map(|word| word.strip_prefix("--knobs="));
+    after("--knobs").or_else(glued).or_else(plan).map_or_else(|| "PLAN.toml".into(), quoted)
 }
 
 fn of_machines(turns: &str) -> String {

@@ -72,12 +72,12 @@ fn results_are_kept_up_to_the_last_finished_trial() {
     }
     let desk = Desk::new();
     // What a trial prints is kept: 20 kB each.
-    let script = "fill 240
-        pb try -s a: -s b:file:$knob=1 --settle 0 --warmup 0 --blocks 40 --repeat 1 --margin 0.0001% --alpha 0.001% -- \\
+    let script = "fill 240; own=$disk/own.sqlite
+        pb --store $own try -s a: -s b:file:$knob=1 --settle 0 --warmup 0 --blocks 40 --repeat 1 --margin 0.0001% --alpha 0.001% -- \\
             sh -c \"echo ran >> $disk/../ran; head -c 20000 /dev/zero | tr '\\\\0' x\" >&- 2>$disk/../why; echo code $?
         cat $knob; echo; stat -c %s $disk/state/ledger
-        rm $disk/fill; pb export --journal last > $disk/../kept
-        pb resume >&- 2>$disk/../why2; echo code $?; cat $knob; echo; pb export --journal last > $disk/../whole";
+        rm $disk/fill; pb --store $own export --journal last > $disk/../kept
+        pb --store $own resume >&- 2>$disk/../why2; echo code $?; cat $knob; echo; pb --store $own export --journal last > $disk/../whole";
     let ran = on_a_small_disk(&desk, script).ended(0);
     let why = text(&desk.beside("why"));
     assert_eq!(
@@ -88,7 +88,8 @@ fn results_are_kept_up_to_the_last_finished_trial() {
     );
     // The ledger or the store, whichever needed room first.
     assert!(why.contains("full") || why.contains("space"), "{why}");
-    assert!(why.contains("`powerband resume 1`"), "{why}");
+    let again = format!("`powerband --store {} resume 1`", desk.beside("disk/own.sqlite").display());
+    assert!(why.contains(&again), "{why}");
     let (kept, whole) = (text(&desk.beside("kept")), text(&desk.beside("whole")));
     let done = |journal: &str| journal.matches("\"trial_done\"").count();
     let trials = text(&desk.beside("ran")).lines().count();

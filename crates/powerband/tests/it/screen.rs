@@ -107,6 +107,17 @@ fn typical_runs_fit_a_terminal() {
 }
 
 #[test]
+fn a_decision_metric_for_which_there_is_no_room_is_named() {
+    let desk = Desk::new();
+    let metrics = ["power_w", "count_per_s", "clock_mhz", "energy_j"].map(|metric| ["--metric", metric]).concat();
+    let words = ["--machine", "sim:quadcore", "--seed", "3", "try", "governor=performance,powersave"];
+    let limit = ["--require", "power_w<=30", "--load", "counter", "--for", "2s", "--blocks", "4"];
+    let ran = desk.run(&[&words[..], &metrics, &limit].concat()).ended(0);
+    assert!(ran.out.contains("  also judged: clock_mhz, energy_j: powerband show 1 -v\n"), "{}", ran.out);
+    fits(&desk, &ran.out);
+}
+
+#[test]
 fn two_commands_are_compared_in_few_lines() {
     let desk = Desk::new();
     let printed = desk.run(&["try", "sleep 0.002", "sleep 0.02", "--blocks", "6"]).ended(0).out;

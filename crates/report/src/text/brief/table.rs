@@ -88,12 +88,14 @@ pub(super) fn draw(model: &Model, width: usize, room: usize, colour: bool) -> Dr
             cell.push_str(ADJUSTED);
         }
     }
-    let fitting = chosen(model, &rows, &named, width);
+    let (fitting, missing) = chosen(model, &rows, &named, width);
     let mut lines = printed(model, &rows, &named, &fitting, width, colour);
-    if left_out {
-        let rest = all.len() - rows.len();
+    let rest = left_out.then(|| format!("{} more settings", all.len() - rows.len()));
+    let missing = (!missing.is_empty() && lines.len() < room).then(|| format!("also judged: {}", missing.join(", ")));
+    let more: Vec<String> = rest.into_iter().chain(missing).collect();
+    if !more.is_empty() {
         let id = model.header.as_ref().map(|header| format!(": powerband show {} -v", header.id)).unwrap_or_default();
-        lines.push(cut(&format!("  {rest} more settings{id}"), width));
+        lines.push(cut(&format!("  {}{id}", more.join("; ")), width));
     }
     Drawn { lines, left_out: all.len() - rows.len() }
 }
@@ -131,19 +133,22 @@ fn best(model: &Model, all: &[u32], most: usize) -> Vec<u32> {
     ranked
 }
 
-/// The columns that fit: decision metrics in as much detail as there is room for, then other metrics.
-fn chosen(model: &Model, rows: &[u32], named: &Labels, width: usize) -> Vec<Column> {
+/// The columns that fit: decision metrics in as much detail as there is room for, then other metrics; and the decision metrics
+/// that do not fit.
+fn chosen<'m>(model: &'m Model, rows: &[u32], named: &Labels, width: usize) -> (Vec<Column>, Vec<&'m str>) {
     let label = named.cells.iter().map(|cell| columns(cell)).chain([columns(&named.head)]).max().unwrap_or(0);
     let takes = |of: &[Column], label: usize| 2 + label + of.iter().map(|it| GAP + it.width()).sum::<usize>();
     let decisive: Vec<(usize, &Metric)> = model.judged().collect();
     let required = required(model, rows);
     let mut chosen = Vec::new();
+    let mut missing = Vec::new();
     'search: for count in (1..=decisive.len()).rev() {
         let details = [Detail::Full, Detail::Plain, Detail::Short, Detail::Verdict];
         for (label, detail) in details.iter().map(|it| (label, it)).chain([(label.min(LABEL), &Detail::Verdict)]) {
             chosen =
                 decisive[..count].iter().flat_map(|(place, it)| judged(model, rows, *place, it, *detail)).collect();
             chosen.extend(required.iter().map(|cells| column(["required", ""], cells.clone(), true)));
+            missing = decisive[count..].iter().map(|(_, metric)| metric.name.as_str()).collect();
             if takes(&chosen, label) <= width {
                 break 'search;
             }
@@ -159,7 +164,7 @@ fn chosen(model: &Model, rows: &[u32], named: &Labels, width: usize) -> Vec<Colu
             added += 1;
         }
     }
-    chosen
+    (chosen, missing)
 }
 
 /// The metrics that decide nothing, the most important first.
