@@ -1,7 +1,8 @@
 //! Hints in the command's words: what to type next, behind the sentence of a failure or a note.
 use powerband_record::Hint;
+use powerband_report::words::named_store;
 
-use crate::typed::{quoted, store_named};
+use crate::typed::{quoted, words};
 
 /// Begins with what separates it from the sentence; nothing without a hint.
 pub(crate) fn behind(hint: Option<&Hint>) -> String {
@@ -52,7 +53,10 @@ pub(crate) fn behind(hint: Option<&Hint>) -> String {
         Hint::GiveMargin => "; --margin gives another",
         Hint::Trust => "; add --trust to allow it",
         Hint::WritePage => "; `powerband report ID -o FILE.html` writes one",
-        Hint::Resume(id) => return format!("; `powerband{} resume {id}` goes on", store_named()),
+        Hint::Resume(id) => {
+            let store = named_store(&words().collect::<Vec<_>>());
+            return format!("; `powerband{store} resume {id}` goes on");
+        }
         Hint::AsBegun { id, plan } => {
             return format!(
                 "; `powerband resume {id} --as-begun` goes on with what was begun, `powerband run {plan}` begins anew"

@@ -11,14 +11,6 @@ pub(crate) fn as_text() -> impl Iterator<Item = String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned())
 }
 
-/// ` --store PLACE` where a store was named to this command.
-pub(crate) fn store_named() -> String {
-    let words: Vec<String> = words().take_while(|word| word != "--").collect();
-    let value = words.windows(2).find(|pair| pair[0] == "--store").map(|pair| pair[1].as_str());
-    let value = value.or_else(|| words.iter().find_map(|word| word.strip_prefix("--store=")));
-    value.map(|place| format!(" --store {}", powerband_report::words::quoted(place))).unwrap_or_default()
-}
-
 /// As a shell takes it as one word.
 pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))

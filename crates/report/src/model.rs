@@ -268,27 +268,34 @@ impl Model {
     #[must_use]
     pub fn blocks_missing(&self) -> Option<(u32, u32)> {
         let verdicts = self.settings.iter().flat_map(|setting| &setting.verdicts).flatten();
-        let open = verdicts.filter(|it| it.verdict == Verdict::Undecided && !requirements::is_broken(self, it.setting));
         let limits = requirements::open(self).filter(|it| !requirements::is_broken(self, it.setting));
-        let missing = open.map(missing).chain(limits.map(|it| requirements::missing(&it.found, self.blocks)));
-        missing.collect::<Option<Vec<_>>>()?.into_iter().reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
+        let limits = limits.map(|it| requirements::missing(&it.found, self.blocks));
+        most(self.open_of(verdicts).map(missing).chain(limits))
     }
 
-    /// The same of these verdicts. A setting that breaks a requirement is not recommended, whatever else is decided of it.
+    /// The same of these verdicts alone.
     pub(crate) fn missing_of<'v>(&self, verdicts: impl Iterator<Item = &'v SettingVerdict>) -> Option<(u32, u32)> {
+        most(self.open_of(verdicts).map(missing))
+    }
+
+    /// Those that are open and matter: a setting that breaks a requirement is not recommended, whatever else is decided of it.
+    fn open_of<'v>(
+        &self,
+        verdicts: impl Iterator<Item = &'v SettingVerdict>,
+    ) -> impl Iterator<Item = &'v SettingVerdict> {
         let open = verdicts.filter(|verdict| verdict.verdict == Verdict::Undecided);
-        most_missing(open.filter(|verdict| !requirements::is_broken(self, verdict.setting)))
+        open.filter(|verdict| !requirements::is_broken(self, verdict.setting))
     }
 }
 
-/// How many blocks more would decide all of these; absent where one has no prediction.
-pub(crate) fn most_missing<'v>(open: impl Iterator<Item = &'v SettingVerdict>) -> Option<(u32, u32)> {
-    let each: Vec<(u32, u32)> = open.map(missing).collect::<Option<_>>()?;
+/// The most of all these, low and high; absent where one is not predicted.
+pub(crate) fn most(missing: impl Iterator<Item = Option<(u32, u32)>>) -> Option<(u32, u32)> {
+    let each: Vec<(u32, u32)> = missing.collect::<Option<_>>()?;
     each.into_iter().reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
 }
 
 /// How many blocks more would decide this verdict: the predicted total less what it rests on, at least one.
-fn missing(verdict: &SettingVerdict) -> Option<(u32, u32)> {
+pub(crate) fn missing(verdict: &SettingVerdict) -> Option<(u32, u32)> {
     let (low, high) = verdict.predicted_blocks?;
     let more = |total: u32| total.saturating_sub(verdict.blocks).max(1);
     Some((more(low), more(high).max(more(low))))

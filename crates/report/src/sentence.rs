@@ -1,6 +1,5 @@
 //! Findings in words: the sentence a report begins with, and the single lines that text and JSON share.
 use powerband_record::{BASELINE, CloseReason, Metric, SettingVerdict, Started, Verdict, Void, format_number, is_loss};
-
 use powerband_stats::Rules;
 
 use crate::change::{bare_size, margin_of, signed_change, signed_interval, size, unit_of_change};

@@ -1,7 +1,7 @@
 //! What to type to have a setting on the machines of an experiment, and to restore them.
 use powerband_record::{SearchEnd, Setting, Started};
 
-use crate::words::quoted;
+use crate::words::{given, quoted};
 use crate::{Model, SearchReport};
 
 /// Knobs that end with their holder: `with` turns them, `set` cannot.
@@ -39,13 +39,11 @@ pub(crate) fn typed_for(model: &Model, setting: u32) -> Option<String> {
     })
 }
 
-/// The file that declares the knobs, as it was typed; a placeholder where that is not known.
+/// The file that declares the knobs, as it was typed; `PLAN.toml` where only events are at hand, which do not name it.
 fn declaring(model: &Model) -> String {
     let words = model.header.as_ref().map_or(&[][..], |header| &header.command_line);
-    let after = |option: &str| words.windows(2).find(|pair| pair[0] == option).map(|pair| pair[1].as_str());
-    let plan = || after("run").filter(|word| word.ends_with(".toml"));
-    let glued = || words.iter().find_map(|word| word.strip_prefix("--knobs="));
-    after("--knobs").or_else(glued).or_else(plan).map_or_else(|| "PLAN.toml".into(), quoted)
+    let plan = || given(words, "run").filter(|word| word.ends_with(".toml"));
+    given(words, "--knobs").or_else(plan).map_or_else(|| "PLAN.toml".into(), quoted)
 }
 
 fn of_machines(turns: &str) -> String {

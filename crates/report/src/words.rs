@@ -113,16 +113,23 @@ pub fn quoted(word: &str) -> String {
     if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// The store that was named where the experiment was begun, as an option behind a blank.
-pub(crate) fn named_store(words: &[String]) -> String {
-    let ours = words.iter().take_while(|word| *word != "--");
-    let mut ours = ours.skip_while(|word| *word != "--store" && !word.starts_with("--store="));
-    let named = match ours.next().map(|word| word.strip_prefix("--store=")) {
-        Some(Some(path)) => Some(path.to_owned()),
-        Some(None) => ours.next().cloned(),
-        None => None,
-    };
-    store_option(named.as_deref())
+/// What an option of ours (`--store`) was given among the words of a command line, the load's own left out.
+pub(crate) fn given<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
+    let mut ours = words.iter().take_while(|word| *word != "--");
+    while let Some(word) = ours.next() {
+        match word.strip_prefix(option).map(|rest| (rest, rest.strip_prefix('='))) {
+            Some(("", _)) => return ours.next().map(String::as_str),
+            Some((_, Some(value))) => return Some(value),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The store that a command line names, as an option behind a blank; nothing for the default one.
+#[must_use]
+pub fn named_store(words: &[String]) -> String {
+    store_option(given(words, "--store"))
 }
 
 /// The option that names a store, behind a blank; nothing for the default one.

@@ -131,8 +131,8 @@ fn a_reference_that_measured_something_else_is_named() {
     assert_eq!(row(&found)["how"], "shared_reference");
     let notes = row(&found)["notes"].to_string();
     assert!(notes.contains("itself has a count that is 20 % lower in experiment 2 than in experiment 1"), "{notes}");
-    let told = desk.run(&words).ended(0).out;
-    assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains("count that is 20 % lower"), "{told}");
+    let text = desk.run(&words).ended(0).out;
+    assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains("count that is 20 % lower"), "{text}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::brief::noun;
 use crate::ExperimentEnd;
 use crate::change::{signed_change, unit_of_change};
 use crate::layout::{clean, cut};
-use crate::model::most_missing;
+use crate::model::{missing, most};
 use crate::sentence::{ending, line, void};
 use crate::words::{counted, finite, signed, with_boundary};
 
@@ -94,7 +94,7 @@ impl ProgressState {
 
     /// Blocks that are missing, low and high, as last predicted; absent where one that is open has no prediction.
     fn missing(&self) -> Option<(u32, u32)> {
-        most_missing(self.open())
+        most(self.open().map(missing))
     }
 
     /// Time left in words: from the prediction, else from the most blocks or the most time. A simulated machine's hours are

@@ -95,8 +95,9 @@ fn of_setting(model: &Model, setting: u32) -> String {
     let knee = if model.knee.as_ref().is_some_and(|knee| knee.knee == Some(setting)) { " (the knee)" } else { "" };
     if setting == 0 {
         // What does the same work for less may be held back by a limit.
-        let mut alike = model.knee.iter().flat_map(|knee| &knee.alike).filter(|&&at| at != 0);
-        return match alike.find_map(|&at| Some((at, obstacle(model, at)?))) {
+        let is_alike = |at: &&u32| model.knee.as_ref().is_some_and(|knee| knee.alike.contains(at));
+        let mut cheaper = model.started.cost_order.iter().take_while(|&&at| at != 0).filter(is_alike);
+        return match cheaper.find_map(|&at| Some((at, obstacle(model, at)?))) {
             Some((at, why)) => format!("{}{knee}: {} does the same work, but {why}.", model.label(0), model.label(at)),
             None => format!("{}{knee}: nothing cheaper does the same work.", model.label(0)),
         };
