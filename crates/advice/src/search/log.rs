@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Candidate, Data, MetricIndex, Observation, Problem};
+use crate::{Bound, Candidate, Data, MetricIndex, Observation, Problem};
 
 /// A setting whose work failed so often is removed.
 const FAILURES: u32 = 2;
@@ -88,6 +88,14 @@ impl Log {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
+    /// By how much the runs of `candidate` exceed a bound on average; infinite where they did not measure it.
+    pub(super) fn excess(&self, (index, bound): (usize, &Bound), candidate: Candidate) -> f64 {
+        match bound.above_start {
+            Some(above) if candidate == Candidate::Start => -above,
+            _ => self.mean(MetricIndex::Bound(index), candidate).map_or(f64::INFINITY, |mean| mean - bound.limit),
+        }
+    }
+
     /// What a process of `metric` is fitted to.
     pub(super) fn data(&self, metric: MetricIndex, problem: &Problem) -> Data {
         let mut data = Data::default();
@@ -97,6 +105,21 @@ impl Log {
         }
         data
     }
+}
+
+/// The candidate that exceeds its worst bound by least, and of equals all its bounds together by least: nothing measured is
+/// closer to one bound and as close to the others. None where that is the start.
+pub(super) fn closest<E: Iterator<Item = f64>>(
+    candidates: impl Iterator<Item = Candidate>,
+    excesses: impl Fn(Candidate) -> E,
+) -> Option<usize> {
+    let over = |candidate: Candidate| {
+        excesses(candidate).fold((f64::NEG_INFINITY, 0.0), |(worst, all), it| (it.max(worst), all + it.max(0.0)))
+    };
+    let order = |(a, _): &((f64, f64), Candidate), (b, _): &((f64, f64), Candidate)| {
+        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+    };
+    candidates.map(|it| (over(it), it)).min_by(order).and_then(|(_, candidate)| candidate.point())
 }
 
 impl Run {

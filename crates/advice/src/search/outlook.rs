@@ -6,9 +6,9 @@ use powerband_stats::distribution::normal_upper;
 
 use super::cost::Cost;
 use super::holes::Holes;
-use super::log::Log;
+use super::log::{Log, closest};
 use super::models::{Models, Surface};
-use crate::{Bound, Candidate, Certificate, Goal, LevelPrediction, MetricIndex, Problem, Unproved};
+use crate::{Candidate, Certificate, Goal, LevelPrediction, MetricIndex, Problem, Unproved};
 
 /// Standard deviations of one run by which a setting must keep a bound so that some eight fresh runs can show it.
 const PROVABLE_SD: f64 = 1.0;
@@ -84,8 +84,6 @@ struct Entry {
     improvement: f64,
     /// Chance of being better than the best by a large share.
     large: f64,
-    /// By how much the mean exceeds the worst bound.
-    excess: f64,
     /// Share of the least sure bound's uncertainty that one more run would take away.
     open: f64,
 }
@@ -328,15 +326,11 @@ impl Outlook {
         listed.into_iter().take(NAMED_AT_MOST).map(unproved).collect()
     }
 
-    /// The tried setting that exceeds its worst bound by least; none where that is the start.
+    /// The tried setting whose runs come closest to the bounds; none where that is the start.
     pub(super) fn closest(&self, problem: &Problem, log: &Log) -> Option<usize> {
-        let of_start = |(index, bound): (usize, &Bound)| match bound.above_start {
-            Some(above) => -above,
-            None => log.mean(MetricIndex::Bound(index), Candidate::Start).map_or(f64::INFINITY, |it| it - bound.limit),
-        };
-        let start = problem.bounds.iter().enumerate().map(of_start).fold(f64::NEG_INFINITY, f64::max);
-        let tried = self.entries.iter().chain(&self.given_up).filter(|entry| entry.runs > 0 && entry.excess < start);
-        tried.min_by(|a, b| a.excess.total_cmp(&b.excess)).map(|entry| entry.point)
+        let tried = self.entries.iter().chain(&self.given_up).filter(|entry| entry.runs > 0);
+        let measured = std::iter::once(Candidate::Start).chain(tried.map(|entry| Candidate::Point(entry.point)));
+        closest(measured, |candidate| problem.bounds.iter().enumerate().map(move |bound| log.excess(bound, candidate)))
     }
 
     /// The three cheapest tried settings that may well keep the bounds.
@@ -370,13 +364,12 @@ impl Entry {
     ) -> Self {
         let candidate = Candidate::Point(point);
         let (mut keeps, mut provable, mut keeps_widened) = (1.0, 1.0, 1.0);
-        let (mut least, mut open, mut excess) = (f64::INFINITY, 0.0, f64::NEG_INFINITY);
+        let (mut least, mut open) = (f64::INFINITY, 0.0);
         let slack = problem.safe.map_or(0.0, libm::log1p);
         for ((bound, surface), prediction) in problem.bounds.iter().zip(&models.bounds).zip(levels) {
             let below = prediction.below(provable_limit(bound.limit, surface));
             provable *= below;
             keeps *= prediction.below(bound.limit);
-            excess = excess.max(prediction.mean() - bound.limit);
             keeps_widened *= if problem.safe.is_some() { prediction.below(bound.limit + slack) } else { 1.0 };
             if tried && below < least {
                 let variance = prediction.variance();
@@ -396,7 +389,6 @@ impl Entry {
             keeps_widened,
             improvement: 0.0,
             large: 0.0,
-            excess,
             open,
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use powerband_stats::distribution::{t_upper, t_upper_quantile};
 use powerband_stats::{Draws, Purpose};
 
-use super::log::Log;
+use super::log::{Log, closest};
 use crate::{
     Bound, Candidate, Confirmed, Goal, Held, Interval, Observation, Problem, SearchConclusion, UndecidedReason,
 };
@@ -316,13 +316,11 @@ impl Race {
         best.and_then(|candidate| candidate.point())
     }
 
-    /// The setting that exceeds its worst bound by least; none where that is the start.
+    /// The setting that comes closest to the bounds; none where that is the start.
     fn closest(&self, problem: &Problem) -> Option<usize> {
-        let over = |candidate: Candidate| -> f64 {
-            let each = problem.bounds.iter().enumerate().map(|(index, bound)| self.excess(bound, candidate, index).0);
-            each.fold(f64::NEG_INFINITY, f64::max)
-        };
-        self.rows.keys().min_by(|a, b| over(**a).total_cmp(&over(**b))).and_then(|candidate| candidate.point())
+        closest(self.rows.keys().copied(), |candidate| {
+            problem.bounds.iter().enumerate().map(move |(index, bound)| self.excess(bound, candidate, index).0)
+        })
     }
 
     /// The provisional answer: the cheapest sure setting, its goal and bounds with 90 % intervals.

@@ -76,6 +76,34 @@ fn where_nothing_keeps_the_bound_that_is_said() {
 }
 
 #[test]
+fn of_settings_that_break_one_bound_alike_the_one_nearest_to_the_other_comes_closest() {
+    for mut table in [server(8, 0.5), few(&server(8, 0.5), 8)] {
+        let lowest = table.tail.iter().copied().fold(f64::INFINITY, f64::min);
+        (table.start.1, table.limit) = (lowest + 2.0, lowest - 1.0);
+        let mut problem = table.problem(8);
+        // Nothing changes what the second bound limits.
+        let second = powerband_advice::Bound { limit: 0.0, above_start: Some(-5.0), ..problem.bounds[0].clone() };
+        problem.bounds.push(second);
+        problem.noise.bounds.push(None);
+        let mut answer = of_table(&table, 8);
+        let mut measured: Vec<(Option<usize>, f64)> = Vec::new();
+        let (_, end) = played(problem, |candidate, at| match answer(candidate, at) {
+            Observation::Valid { goal, bounds } => {
+                measured.push((candidate.point(), bounds[0]));
+                Observation::Valid { goal, bounds: vec![bounds[0], 1.0] }
+            }
+            observation => observation,
+        });
+        let SearchConclusion::NoneKeepsTheBound { closest } = end else { panic!("{end:?}") };
+        let mean = |point: Option<usize>| {
+            let of = measured.iter().filter(|(other, _)| *other == point).map(|(_, tail)| *tail);
+            of.clone().sum::<f64>() / of.count() as f64
+        };
+        assert!(measured.iter().all(|(point, _)| mean(closest) <= mean(*point)), "{closest:?} of {measured:?}");
+    }
+}
+
+#[test]
 fn a_start_that_breaks_the_bound_is_left_even_for_a_dearer_setting() {
     for mut table in [server(9, 0.3), few(&server(9, 0.5), 9)] {
         table.start = (table.goal.iter().copied().fold(f64::INFINITY, f64::min) - 0.1, table.limit + 0.5);

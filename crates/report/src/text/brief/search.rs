@@ -8,7 +8,7 @@ use super::super::names::baseline_values;
 use super::words::noun;
 use crate::change::decimals_of_share;
 use crate::sentence::{closest, holds, known, limits, settings_tried};
-use crate::words::{capital, chance as chance_words, counted, finite};
+use crate::words::{chance as chance_words, counted, finite};
 use crate::{ExperimentEnd, Model, SearchReport};
 
 /// Knobs whose part of the change is told.
@@ -89,8 +89,7 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Vec<Strin
             vec![format!("No setting with {less} {goal}{kept} than the baseline{baseline} was found.")]
         }
         SearchEnd::NoneKeeps => {
-            let closest = capital(&closest(model, finding));
-            vec![format!("No setting was found that keeps {keeps}. {closest} comes closest.")]
+            vec![format!("No setting was found that keeps {keeps}; {} comes closest.", closest(model, finding))]
         }
         SearchEnd::Undecided | SearchEnd::Unfinished => {
             let why = finding.why.as_deref().unwrap_or("nothing could be shown");
