@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::with_unit;
 use crate::layout::{aligned, clean, fit, fold};
-use crate::words::{counted, percent};
+use crate::words::{capital, counted, percent};
 use crate::{ExperimentEnd, Model};
 
 /// How many trials are told by their numbers.
@@ -56,7 +56,7 @@ fn sigma(found: &Calibration, value: f64) -> f64 {
 
 /// The finding in one sentence; `None` before there is one.
 pub(crate) fn headline(model: &Model) -> Option<String> {
-    let clauses: Vec<String> = model.calibrations.iter().filter(|found| judged(model, found)).map(promise).collect();
+    let clauses: Vec<String> = promises(model).into_iter().chain(same(model)).collect();
     match (clauses.is_empty(), &model.end) {
         (false, _) => Some(clauses.join("; ")),
         (true, ExperimentEnd::Closed(_)) => None,
@@ -64,26 +64,41 @@ pub(crate) fn headline(model: &Model) -> Option<String> {
     }
 }
 
-/// The noise of a metric and what it lets an experiment find. The margin belongs to it: a difference below the margin is
-/// called "same" in the end, so no time is promised for one.
-fn promise(found: &Calibration) -> String {
+/// The noise of each decision metric and what it lets an experiment find.
+fn promises(model: &Model) -> Vec<String> {
+    let margin = margin(model).map_or(0.0, |found| found.default_margin);
+    model.calibrations.iter().filter(|found| judged(model, found)).map(|found| promise(found, margin)).collect()
+}
+
+/// The margin of experiments from now on, and whose it is where there are several decision metrics.
+fn same(model: &Model) -> Option<String> {
+    let found = margin(model)?;
+    let one = model.judged().nth(1).is_none();
+    let whose = if one { String::new() } else { format!(", as {} varies most", found.metric) };
+    Some(format!("differences within ±{} are called the same from now on{whose}", percent(found.default_margin)))
+}
+
+/// The metric whose margin is used where all of these are compared: the noisiest's, unless it is too noisy to set one.
+fn margin(model: &Model) -> Option<&Calibration> {
+    let judged = model.calibrations.iter().filter(|found| judged(model, found) && !is_loss(&found.metric));
+    let noisiest = judged.reduce(|most, found| if found.default_margin > most.default_margin { found } else { most });
+    noisiest.filter(|found| !is_too_noisy(found))
+}
+
+/// The noise of a metric and what it lets an experiment find. A difference below the margin is called "same" in the end, so no
+/// time is promised for one.
+fn promise(found: &Calibration, margin: f64) -> String {
     let noise = percent(sigma(found, found.sigma));
-    let sets_margin = !is_too_noisy(found) && !is_loss(&found.metric);
-    let least = if sets_margin { found.default_margin } else { 0.0 };
+    // Losses have a margin of their own.
+    let least = if is_loss(&found.metric) { 0.0 } else { margin };
     let time = |it: &Detectable| format!("a difference of {} is found in {}", percent(it.effect), minutes(it.minutes));
     let reach = found
         .time_for
         .iter()
         .find(|it| it.effect >= least)
         .map_or_else(|| format!("finding a difference of {} or less is out of reach", percent(MAX_EFFECT)), time);
-    let margin = if is_too_noisy(found) {
-        "; too noisy to set a margin".to_owned()
-    } else if sets_margin {
-        format!("; differences within ±{} are called the same from now on", percent(found.default_margin))
-    } else {
-        String::new()
-    };
-    format!("{} varies by {noise} from trial to trial: {reach}{margin}", found.metric)
+    let too_noisy = if is_too_noisy(found) { "; too noisy to set a margin" } else { "" };
+    format!("{} varies by {noise} from trial to trial: {reach}{too_noisy}", found.metric)
 }
 
 /// The largest difference whose time a calibration works out.
@@ -99,10 +114,8 @@ fn minutes(value: f64) -> String {
 
 /// The answer of a calibration in a few sentences, the noise first.
 pub(crate) fn answer(model: &Model) -> Vec<String> {
-    let mut said = Vec::new();
-    for found in model.calibrations.iter().filter(|found| judged(model, found)) {
-        said.push(format!("{}.", promise(found)));
-    }
+    let mut said: Vec<String> = promises(model).iter().map(|told| format!("{told}.")).collect();
+    said.extend(same(model).map(|told| format!("{}.", capital(&told))));
     let advised = model.calibrations.iter().filter(|found| judged(model, found));
     let first = advised.filter_map(|found| Some((found, *found.advice.first()?))).next();
     said.extend(first.map(|(found, advice)| format!("Advice for {}: {}.", found.metric, sentence(found, advice))));
@@ -234,7 +247,7 @@ pub(crate) fn told(found: &Calibration) -> Vec<String> {
     let mut told = vec![match is_too_noisy(found) {
         _ if is_loss(&found.metric) => "losses have a margin of their own, in percentage points".to_owned(),
         false => format!(
-            "margin from now on, on this machine with this load: {} (twice the noise, at least 1 %); --margin gives another",
+            "margin from now on, on this machine with this load: {} (twice the noise, at least 1 %), or that of a decision metric that varies more; --margin gives another",
             percent(found.default_margin)
         ),
         true => format!(
