@@ -108,6 +108,18 @@ pub trait Knob: Sync + fmt::Debug {
     }
 }
 
+/// The first three numbers of the kernel's release, or of the one whose rules a simulated machine follows; zeros for what is
+/// not there.
+pub(crate) fn release(machine: &dyn Look) -> (u32, u32, u32) {
+    let system = &machine.identity().system;
+    let from = system.find(|c: char| c.is_ascii_digit()).unwrap_or(system.len());
+    let until = |c: char| !c.is_ascii_digit() && c != '.';
+    let mut numbers =
+        system[from..].split(until).next().unwrap_or_default().split('.').map(|it| it.parse().unwrap_or(0));
+    let mut next = || numbers.next().unwrap_or(0);
+    (next(), next(), next())
+}
+
 /// What "invalid argument" means for a knob, if its description says so.
 pub(crate) fn invalid(about: &'static About, errno: Errno) -> Option<&'static str> {
     (errno == Errno::EINVAL && !about.invalid.is_empty()).then_some(about.invalid)

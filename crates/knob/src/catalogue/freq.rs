@@ -1,10 +1,15 @@
 //! `cpufreq.freq`: one fixed frequency, under the governor userspace.
-use super::frequency_file::FrequencyFile;
+use super::frequency_file::{FrequencyFile, Kept};
 use crate::{About, Phase, Scope};
 
 /// One fixed frequency.
-pub const FREQ: FrequencyFile =
-    FrequencyFile { file: "scaling_setspeed", governor: Some("userspace"), reset: None, about: &ABOUT };
+pub const FREQ: FrequencyFile = FrequencyFile {
+    file: "scaling_setspeed",
+    governor: Some("userspace"),
+    reset: None,
+    kept: Kept { at_most: None, up: true, since: (0, 0, 0) },
+    about: &ABOUT,
+};
 
 const ABOUT: About = About {
     name: "cpufreq.freq",

@@ -2,6 +2,7 @@
 use powerband_machine::{Action, Change, Errno, Look};
 
 use crate::knob::Turning;
+use crate::knob::release;
 use crate::{About, Knob, KnobError, Landed, Selection, Site, Sites, Value, frequency, policy::policies};
 
 /// What takes a limit back to nobody's: the hardware's own limit is shown then, and only then is nothing asked of the kernel.
@@ -35,12 +36,24 @@ fn sibling(path: &str, name: &str) -> String {
     path.rsplit_once('/').map_or_else(|| name.to_owned(), |(folder, _)| format!("{folder}/{name}"))
 }
 
+/// What the kernel makes of a frequency that is none of the driver's steps, or too high.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    /// The file of the policy that shows a limit which no setting moves.
+    pub(crate) at_most: Option<&'static str>,
+    /// Whether it becomes the next step above, not below.
+    pub(crate) up: bool,
+    /// The kernel that brings it to a step, and all later ones.
+    pub(crate) since: (u32, u32, u32),
+}
+
 /// One file of a policy that takes kHz and shows what came of it.
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyFile {
     pub(super) file: &'static str,
     pub(super) governor: Option<&'static str>,
     pub(super) reset: Option<Reset>,
+    pub(super) kept: Kept,
     pub(super) about: &'static About,
 }
 
@@ -66,10 +79,20 @@ impl Knob for FrequencyFile {
     }
 
     fn becomes(&self, value: &Value, machine: &mut dyn Look, site: &Site) -> Option<Value> {
-        let (None, Value::Khz(khz)) = (self.reset, value) else { return None };
-        let steps = site.policy.as_ref()?.steps_khz(machine);
-        let next = steps.iter().filter(|step| *step >= khz).min()?;
-        (next != khz).then_some(Value::Khz(*next))
+        let (Value::Khz(asked), Some(policy)) = (value, &site.policy) else { return None };
+        let Kept { at_most, up, since } = self.kept;
+        let most = at_most.and_then(|file| policy.khz(machine, file)).unwrap_or(u32::MAX);
+        let khz = (*asked).min(most);
+        let steps = if release(machine) >= since { policy.steps_khz(machine) } else { Vec::new() };
+        let (below, above) =
+            (steps.iter().filter(|step| **step <= khz).max(), steps.iter().filter(|step| **step >= khz).min());
+        let becomes = match (below, above) {
+            (_, Some(above)) if up => *above,
+            // Nothing is said above the highest: boost is not among the steps.
+            (Some(below), Some(_)) => *below,
+            _ => khz,
+        };
+        (becomes != *asked).then_some(Value::Khz(becomes))
     }
 
     fn turn(&self, value: &Value, machine: &mut dyn Change, site: &Site) -> Result<Turning, Errno> {

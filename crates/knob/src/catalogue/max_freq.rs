@@ -1,10 +1,15 @@
 //! `cpufreq.max_freq`: the highest frequency a governor may choose.
-use super::frequency_file::{FrequencyFile, HIGHEST};
+use super::frequency_file::{FrequencyFile, HIGHEST, Kept};
 use crate::{About, Phase, Scope};
 
 /// The upper limit.
-pub const MAX_FREQ: FrequencyFile =
-    FrequencyFile { file: "scaling_max_freq", governor: None, reset: Some(HIGHEST), about: &ABOUT };
+pub const MAX_FREQ: FrequencyFile = FrequencyFile {
+    file: "scaling_max_freq",
+    governor: None,
+    reset: Some(HIGHEST),
+    kept: Kept { at_most: Some("bios_limit"), up: false, since: (6, 0, 0) },
+    about: &ABOUT,
+};
 
 const ABOUT: About = About {
     name: "cpufreq.max_freq",

@@ -1,10 +1,15 @@
 //! `cpufreq.min_freq`: the lowest frequency a governor may choose.
-use super::frequency_file::{FrequencyFile, LOWEST};
+use super::frequency_file::{FrequencyFile, Kept, LOWEST};
 use crate::{About, Phase, Scope};
 
 /// The lower limit.
-pub const MIN_FREQ: FrequencyFile =
-    FrequencyFile { file: "scaling_min_freq", governor: None, reset: Some(LOWEST), about: &ABOUT };
+pub const MIN_FREQ: FrequencyFile = FrequencyFile {
+    file: "scaling_min_freq",
+    governor: None,
+    reset: Some(LOWEST),
+    kept: Kept { at_most: None, up: true, since: (6, 0, 0) },
+    about: &ABOUT,
+};
 
 const ABOUT: About = About {
     name: "cpufreq.min_freq",

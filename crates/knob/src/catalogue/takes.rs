@@ -1,6 +1,7 @@
 //! What values a knob that is one plain file takes, how they are listed, and when what reads there is what was asked.
 use powerband_machine::Look;
 
+use crate::knob::release;
 use crate::value::parse_number;
 use crate::{About, KnobError, Site, Value};
 
@@ -15,6 +16,17 @@ pub(super) enum Takes {
         least: u64,
         /// The most.
         most: u64,
+    },
+    /// A whole number between two bounds, raised to what a file of the same folder shows by this kernel and later ones.
+    Raised {
+        /// The least that is not refused.
+        least: u64,
+        /// The most.
+        most: u64,
+        /// Name of the file.
+        to: &'static str,
+        /// The kernel.
+        since: (u32, u32, u32),
     },
     /// A whole number up to a bound, or a word.
     NumberOr {
@@ -60,7 +72,7 @@ impl Takes {
                 // The kernel stores every other number as 1.
                 _ => number(0, u64::from(u32::MAX)),
             },
-            Takes::Number { least, most } => number(least, most),
+            Takes::Number { least, most } | Takes::Raised { least, most, .. } => number(least, most),
             Takes::NumberOr { word, .. } if text.eq_ignore_ascii_case(word) => Ok(Value::Word(word.to_owned())),
             Takes::NumberOr { most, .. } => number(0, most),
             Takes::Words(words) => one_of(words.iter().copied(), text).map(Value::Word).map_err(wrong),
@@ -94,8 +106,14 @@ impl Takes {
             Takes::Words(words) => words.iter().map(|&word| Value::Word(word.to_owned())).collect(),
             Takes::Named(names) => names.iter().map(|&(_, number)| Value::Number(number)).collect(),
             Takes::Listed { file, .. } => listed(file, machine, site).into_iter().map(Value::Word).collect(),
-            Takes::Number { .. } | Takes::NumberOr { .. } | Takes::Line => Vec::new(),
+            Takes::Number { .. } | Takes::Raised { .. } | Takes::NumberOr { .. } | Takes::Line => Vec::new(),
         }
+    }
+
+    pub(super) fn becomes(self, value: &Value, machine: &mut dyn Look, site: &Site) -> Option<Value> {
+        let (Takes::Raised { to, since, .. }, Value::Number(asked)) = (self, value) else { return None };
+        let least = neighbour(to, machine, site)?.trim().parse().ok()?;
+        (*asked < least && release(machine) >= since).then_some(Value::Number(least))
     }
 
     pub(super) fn same(self, asked: &Value, reads: &str) -> bool {
@@ -123,9 +141,13 @@ fn one_of<'w>(words: impl Iterator<Item = &'w str> + Clone, text: &str) -> Resul
 }
 
 fn listed(file: &str, machine: &mut dyn Look, site: &Site) -> Vec<String> {
-    let folder = site.path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
-    let text = folder.and_then(|folder| machine.read(&format!("{folder}/{file}")).ok()).unwrap_or_default();
-    text.split_whitespace().map(str::to_owned).collect()
+    neighbour(file, machine, site).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Another file of the site's folder.
+fn neighbour(file: &str, machine: &mut dyn Look, site: &Site) -> Option<String> {
+    let (folder, _) = site.path.as_deref()?.rsplit_once('/')?;
+    machine.read(&format!("{folder}/{file}")).ok()
 }
 
 /// The methods of a knob that has the values of a [`Takes`], and need not be written where it reads what is asked.
@@ -137,6 +159,10 @@ macro_rules! valued_by {
 
         fn choices(&$knob, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
             $takes.choices(machine, site)
+        }
+
+        fn becomes(&$knob, value: &Value, machine: &mut dyn Look, site: &Site) -> Option<Value> {
+            $takes.becomes(value, machine, site)
         }
 
         fn skips_when_equal(&$knob) -> bool {

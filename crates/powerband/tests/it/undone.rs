@@ -78,11 +78,30 @@ fn a_file_that_cannot_be_put_back_is_named() {
 }
 
 #[test]
-fn a_frequency_between_two_steps_is_said_to_become_the_upper_one() {
+fn what_a_kernel_makes_of_a_value_is_said_before_it_is_set() {
     let desk = Desk::new();
     let setting = ["--machine", "sim:quadcore", "set", "governor=userspace", "freq=2GHz"];
     let dry = desk.run(&[&setting[..], &["--dry-run"]].concat()).ended(0).out;
     assert!(dry.contains("→ 2000 MHz, which becomes 2133 MHz\n"), "{dry}");
+    for (machine, knob, becomes) in [
+        ("sim:pc", "max_freq=2GHz", Some("1800 MHz")),
+        ("sim:pc", "min_freq=2GHz", Some("2400 MHz")),
+        // An older kernel takes such a limit as it is, and raises a short period.
+        ("sim:quadcore", "max_freq=2GHz", None),
+        ("sim:quadcore", "sampling_rate=10", Some("10000")),
+    ] {
+        let words = ["--machine", machine, "set", knob];
+        let dry = desk.run(&[&words[..], &["--dry-run"]].concat()).ended(0).out;
+        let set = desk.run(&words).ended(0).out;
+        match becomes {
+            Some(value) => {
+                assert!(dry.contains(&format!(", which becomes {value}\n")), "{dry}");
+                assert!(set.contains(&format!("clamped to {value}\n")), "{set}");
+            }
+            None => assert!(!dry.contains("becomes") && !set.contains("clamped"), "{dry}{set}"),
+        }
+        desk.run(&["--machine", machine, "undo"]).ended(0);
+    }
     let words = ["--machine", "sim:quadcore", "--seed", "1", "try", "governor=userspace", "freq=2GHz,2133MHz"];
     let said = desk.run(&[&words[..], &["--blocks", "2", "--load", "counter"]].concat()).ended(0).out;
     let row = |label: &str| said.lines().find(|line| line.trim_start().starts_with(label)).unwrap().to_owned();

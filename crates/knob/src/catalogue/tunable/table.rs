@@ -6,6 +6,8 @@ use crate::{About, Phase, Scope};
 /// The kernel's tunables are unsigned 32-bit numbers.
 const U32_MAX: u64 = u32::MAX as u64;
 const NUMBER: Takes = Takes::Number { least: 0, most: U32_MAX };
+/// Linux 2.6.32 raises a shorter period, 2.6.18 refuses it; so does Linux 6.1, which does not have the file.
+const SAMPLING_RATE: Takes = Takes::Raised { least: 1, most: U32_MAX, to: "sampling_rate_min", since: (2, 6, 32) };
 
 /// The tunables of one governor. A row: its constant; its file, unit and values; the values in words, and what "invalid
 /// argument" means; the summary; the documentation.
@@ -38,7 +40,7 @@ macro_rules! tunables {
 tunables! {
     "ondemand", "Linux 6.1 drivers/cpufreq/cpufreq_ondemand.c; Linux 2.6.18":
 
-    ONDEMAND_SAMPLING_RATE("sampling_rate", "us", Takes::Number { least: 1, most: U32_MAX })
+    ONDEMAND_SAMPLING_RATE("sampling_rate", "us", SAMPLING_RATE)
         "from two ticks up; Linux 2.6 shows its range in sampling_rate_min and sampling_rate_max",
         "it lies below two scheduler ticks, the least the kernel takes (8000 us at 250 Hz, 20000 us at 100 Hz)",
         "how often the load is looked at",
@@ -80,7 +82,7 @@ tunables! {
 tunables! {
     "conservative", "Linux 6.1 drivers/cpufreq/cpufreq_conservative.c; Linux 2.6.18":
 
-    CONSERVATIVE_SAMPLING_RATE("sampling_rate", "us", Takes::Number { least: 1, most: U32_MAX })
+    CONSERVATIVE_SAMPLING_RATE("sampling_rate", "us", SAMPLING_RATE)
         "from two ticks up",
         "it lies below two scheduler ticks, the least the kernel takes (8000 us at 250 Hz, 20000 us at 100 Hz)",
         "how often the load is looked at",
