@@ -15,6 +15,13 @@ struct At {
     shown: String,
 }
 
+/// Of two settings that came to the same, the one that is not compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    First,
+    Second,
+}
+
 /// What a setting came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Effect {
@@ -23,20 +30,20 @@ pub(crate) struct Effect {
     open: bool,
     /// Everything reads as before, and something was to.
     unchanged: bool,
-    /// Something reads as a nearby value.
-    clamped: bool,
+    /// How many places read as a nearby value.
+    clamped: usize,
 }
 
 impl Effect {
     /// Of what was applied, by side.
     pub(crate) fn of(in_force: &[(Side, Applied)]) -> Effect {
         let mut effect = Effect::default();
-        let (mut clamped, mut moved) = (false, false);
+        let (mut clamped, mut moved) = (0, false);
         for (side, applied) in in_force {
             for reached in &applied.sites {
                 let is_clamped = matches!(reached.landed, Landed::Clamped { .. });
                 effect.open |= !is_clamped && !matches!(reached.landed, Landed::Applied | Landed::Already);
-                clamped |= is_clamped;
+                clamped += usize::from(is_clamped);
                 moved |= reached.reads_back.as_deref() != reached.before.as_deref().map(str::trim);
                 effect.all.push(At {
                     side: *side,
@@ -51,7 +58,7 @@ impl Effect {
                 });
             }
         }
-        effect.unchanged = clamped && !moved;
+        effect.unchanged = clamped > 0 && !moved;
         effect.clamped = clamped;
         effect
     }
@@ -65,7 +72,7 @@ impl Effect {
         let KnobError::Ignored { knob, site, asked, reads } = error else { return None };
         let (knob, site, asked, reads) = (knob.clone(), site.clone(), asked.clone(), reads.trim().to_owned());
         let at = At { side, knob, site, asked, shown: reads.clone(), reads };
-        (assignments == 1).then(|| Effect { all: vec![at], open: false, unchanged: true, clamped: true })
+        (assignments == 1).then(|| Effect { all: vec![at], open: false, unchanged: true, clamped: 1 })
     }
 
     /// Whether both came to the same values at the same places, although they do not ask for the same.
@@ -83,6 +90,14 @@ impl Effect {
     /// Why a setting that came to `other` need not be compared, where it became the same as this one's, which is called `label`.
     pub(crate) fn equal(&self, label: &str, other: &Effect) -> Option<String> {
         self.became(other).then(|| format!("equal to {label}: both became {}", self.words(std::slice::from_ref(other))))
+    }
+
+    /// Which of two that came to the same is left, and why: the one that got less of what it asks for, or else the second.
+    pub(crate) fn left(&self, other: &Effect, labels: [&str; 2]) -> Option<(Left, String)> {
+        if other.clamped < self.clamped {
+            return other.equal(labels[1], self).map(|why| (Left::First, why));
+        }
+        self.equal(labels[0], other).map(|why| (Left::Second, why))
     }
 
     /// Whether it changed nothing, although it asks for something.
@@ -211,7 +226,7 @@ mod tests {
         let left = |all: &[(&str, bool)]| {
             let settings: Vec<Setting> = all.iter().map(|(asked, _)| Setting::parse(asked).unwrap()).collect();
             let of = |(asked, clamped): &(&str, bool)| match asked.split_once('=') {
-                Some((knob, asked)) => Effect { clamped: *clamped, ..effect(&[(knob, asked, "64")]) },
+                Some((knob, asked)) => Effect { clamped: usize::from(*clamped), ..effect(&[(knob, asked, "64")]) },
                 None => Effect::default(),
             };
             repeated(&settings, &all.iter().map(of).collect::<Vec<_>>(), |_, _| true).unwrap()

@@ -446,8 +446,10 @@ impl Bench for WorldBench<'_> {
                     entry.insert(effect);
                 }
             }
-            let (at, may) = (one as usize, self.differ_in_knobs(one as usize, other as usize));
-            Ok::<_, Fatal>(effects[&one].equal(&self.settings[at].label(), &effects[&other]).filter(|_| may))
+            let labels = [one, other].map(|it| self.settings[it as usize].label());
+            let may = self.differ_in_knobs(one as usize, other as usize);
+            let left = effects[&one].left(&effects[&other], labels.each_ref().map(String::as_str));
+            Ok::<_, Fatal>(left.filter(|_| may))
         })?;
         left.extend(equal);
         left.order_by_key(|(setting, _)| *setting);

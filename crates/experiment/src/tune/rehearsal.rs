@@ -2,7 +2,9 @@
 //! levels that are accepted is refused for all settings that have it.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_record::{IntoOrdered as _, SearchPlan};
+use powerband_record::{InOrder as _, IntoOrdered as _, SearchPlan};
+
+use crate::effect::Left;
 
 /// A level of a factor; no level is one of its own.
 type Having = (usize, Option<u16>);
@@ -74,16 +76,16 @@ pub(crate) fn refused_levels<E>(
     Ok(refused.into_iter().collect())
 }
 
-/// The settings that are the same as others for a bench, with its reasons, where `same` compares two: a setting of the cover with an
-/// earlier one that differs from it in one level alone, and where these are the same next to other levels as well, all that
-/// differ so. Settings that are `refused` are not asked about. An error ends it.
+/// The settings that are the same as others for a bench, with its reasons, where `same` compares two and says which of them is
+/// left: a setting of the cover with an earlier one that differs from it in one level alone, and where these are the same next
+/// to other levels as well, all that differ so. Settings that are `refused` are not asked about. An error ends it.
 ///
 /// # Errors
 /// What `same` fails with.
 pub(crate) fn equal_levels<E>(
     plan: &SearchPlan,
     refused: &[(u32, String)],
-    mut same: impl FnMut(u32, u32) -> Result<Option<String>, E>,
+    mut same: impl FnMut(u32, u32) -> Result<Option<(Left, String)>, E>,
 ) -> Result<Vec<(u32, String)>, E> {
     let at = |setting: u32| &plan.points[setting as usize - 1];
     let numbers: BTreeMap<&[Option<u16>], u32> = plan.points.iter().map(Vec::as_slice).zip(1..).into_map();
@@ -93,34 +95,38 @@ pub(crate) fn equal_levels<E>(
     for (place, (setting, new)) in picked.iter().enumerate() {
         for &(factor, level) in new {
             let differs_in = |other: u32| levels(at(other)).zip(levels(at(*setting))).filter(|(a, b)| a != b).count();
-            let earlier = picked[..place].iter().map(|(other, _)| *other).filter(|other| {
-                at(*other).get(factor) != Some(&level) && differs_in(*other) == 1 && !left.contains_key(other)
-            });
+            let earlier = picked[..place].iter().map(|(other, _)| *other);
+            let mut earlier: Vec<u32> =
+                earlier.filter(|other| at(*other).get(factor) != Some(&level) && differs_in(*other) == 1).collect();
+            earlier.order_by_key(|other| left.contains_key(other));
             let mut found = None;
             for other in earlier {
-                if let Some(why) = same(other, *setting)? {
-                    found = Some((other, why));
+                if let Some((which, why)) = same(other, *setting)? {
+                    found = Some((other, which, why));
                     break;
                 }
             }
-            let Some((other, why)) = found else { continue };
-            let pairs = (1..).zip(&plan.points).filter(|(_, point)| point.get(factor) == Some(&level));
+            let Some((other, which, why)) = found else { continue };
+            let (kept, gone) = if which == Left::Second { (other, *setting) } else { (*setting, other) };
+            let pairs = (1..).zip(&plan.points).filter(|(_, point)| point.get(factor) == at(gone).get(factor));
             let pairs: Vec<(u32, u32)> = pairs
                 .filter_map(|(twin, point)| {
                     let mut point = point.clone();
-                    point[factor] = at(other)[factor];
+                    point[factor] = at(kept)[factor];
                     Some((*numbers.get(point.as_slice())?, twin))
                 })
-                .filter(|(_, twin)| twin != setting)
+                .filter(|(_, twin)| *twin != gone)
                 .collect();
-            left.insert(*setting, why);
+            left.insert(gone, why);
             // The two farthest away in the list differ from the first two in the most.
             if let Some(&(counterpart, twin)) = pairs.last()
-                && let Some(why) = same(counterpart, twin)?
+                && let Some((Left::Second, why)) = same(counterpart, twin)?
             {
                 left.extend(pairs.into_iter().map(|(_, twin)| (twin, why.clone())));
             }
-            break;
+            if gone == *setting {
+                break;
+            }
         }
     }
     Ok(left.into_iter().filter(|(setting, _)| refused.iter().all(|(known, _)| known != setting)).collect())
@@ -186,15 +192,38 @@ mod tests {
         let same = |one: u32, other: u32| {
             asked.set(asked.get() + 1);
             let rounded = |setting: u32| (at(setting)[0].map(|level| level.min(2)), at(setting)[1]);
-            Ok::<_, ()>((rounded(one) == rounded(other)).then(|| format!("as {one}")))
+            Ok::<_, ()>((rounded(one) == rounded(other)).then(|| (Left::Second, format!("as {one}"))))
         };
         // Levels 2 and 3 of the first factor are one: settings 10 to 12 are 7 to 9.
         let left: Vec<u32> = equal_levels(&plan, &[], same).unwrap().into_iter().map(|(setting, _)| setting).collect();
         assert_eq!(left, [10, 11, 12]);
         assert!(asked.get() < 12, "{}", asked.get());
-        let one = equal_levels(&plan, &[], |one, other| Ok::<_, ()>((one == 1 && other == 2).then(|| "no".to_owned())));
+        let one = equal_levels(&plan, &[], |one, other| {
+            Ok::<_, ()>((one == 1 && other == 2).then(|| (Left::Second, "no".to_owned())))
+        });
         assert_eq!(one, Ok(vec![(2, "no".to_owned())]));
         let refused = [(10, "refused".to_owned())];
         assert_eq!(equal_levels(&plan, &refused, same), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn of_levels_that_are_the_same_the_one_that_is_reached_exactly_is_kept() {
+        // Levels 0, 1 and 2 of both factors come to 2; only 2 asks for that.
+        for plan in [grid(4, 1), grid(4, 4)] {
+            let at = |setting: u32| plan.points[setting as usize - 1].clone();
+            let came =
+                |setting: u32| at(setting).iter().map(|level| level.map(|level| level.max(2))).collect::<Vec<_>>();
+            let missed = |setting: u32| at(setting).iter().flatten().filter(|level| **level < 2).count();
+            let same = |one: u32, other: u32| {
+                let which = if missed(other) < missed(one) { Left::First } else { Left::Second };
+                Ok::<_, ()>((came(one) == came(other)).then(|| (which, String::new())))
+            };
+            let left = equal_levels(&plan, &[], same).unwrap();
+            let kept = (1..=plan.points.len() as u32).filter(|setting| left.iter().all(|(gone, _)| gone != setting));
+            let kept: Vec<Vec<u16>> = kept.map(|setting| at(setting).into_iter().flatten().collect()).collect();
+            let expected: &[&[u16]] =
+                if plan.points.len() == 4 { &[&[2, 0], &[3, 0]] } else { &[&[2, 2], &[2, 3], &[3, 2], &[3, 3]] };
+            assert_eq!(kept, expected);
+        }
     }
 }

@@ -347,3 +347,14 @@ fn a_hundred_thousand_settings_are_searched_and_no_more() {
     let help = desk.run(&["tune", "--help"]).ended(0).out;
     assert!(help.contains("up to 100,000 settings"), "{help}");
 }
+
+#[test]
+fn of_settings_that_became_the_same_the_one_that_was_asked_for_exactly_is_measured() {
+    let desk = Desk::new();
+    let rig = ["--machine", "sim:quadcore", "--seed", "1", "tune", "governor=userspace", "freq=2GHz,2133MHz,2400MHz"];
+    let ask = ["--minimize", "power_w", "--load", "counter", "--for", "1s"];
+    desk.run(&[&rig[..], &ask].concat()).ended(0);
+    let said = desk.run(&["show", "-v"]).ended(0).out;
+    let (_, left) = said.split_once("left out of the search\n").unwrap();
+    assert!(left.starts_with("- freq=2000MHz: equal to freq=2133MHz: both became 2133 MHz"), "{said}");
+}
