@@ -1,7 +1,7 @@
 //! Why a knob could not be named, read, turned or restored: one sentence each, with what to type next.
 use powerband_machine::wire::Refusal;
 use powerband_machine::{Errno, LedgerError};
-use powerband_record::{ErrorClass, Side, placed};
+use powerband_record::{ErrorClass, KnobRef, Side, placed};
 use powerband_sysfs::{proc::SYSCTL, topology::CPUS};
 use thiserror::Error;
 
@@ -259,6 +259,17 @@ impl KnobError {
 
     pub(crate) fn value(knob: &str, why: impl Into<String>) -> Self {
         Self::Value { knob: knob.into(), why: why.into() }
+    }
+
+    /// With where a target is typed, if `values` has one behind it.
+    pub(crate) fn with_target_first(self, knob: &KnobRef, values: &str) -> Self {
+        match (self, values.rsplit_once('@')) {
+            (Self::Value { knob: name, why }, Some((values, target))) if !values.is_empty() && !target.is_empty() => {
+                let knob = KnobRef { site: Some(target.trim().to_owned()), ..knob.clone() };
+                Self::Value { knob: name, why: format!("{why}; a target is written before '=': {knob}={values}") }
+            }
+            (error, _) => error,
+        }
     }
 
     pub(crate) fn absent(knob: &str, why: impl Into<String>) -> Self {

@@ -39,6 +39,10 @@ pub struct Expanded {
 /// # Errors
 /// [`KnobError`], a sentence: unknown name, empty list, a value or an end of a range that the knob does not take.
 pub fn expand(axis: &Axis, machine: &mut dyn Look, narrow: &Selection, beside: &Beside) -> Result<Expanded, KnobError> {
+    listed(axis, machine, narrow, beside).map_err(|error| error.with_target_first(&axis.knob, &axis.values))
+}
+
+fn listed(axis: &Axis, machine: &mut dyn Look, narrow: &Selection, beside: &Beside) -> Result<Expanded, KnobError> {
     let named = narrow.resolve(&axis.knob.name, &beside.governors, machine)?;
     let sites = named.sites_or_later(machine, &narrow.at(axis.knob.site.as_deref()))?;
     let mut list = List { named, sites, values: Vec::new(), notes: Vec::new() };

@@ -200,16 +200,12 @@ pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Re
     }
     resolved.order_by_key(|(named, _)| named.knob.about().phase);
     for (named, assignment) in resolved {
-        let at = narrow.at(assignment.knob.site.as_deref());
+        let (at, text) = (narrow.at(assignment.knob.site.as_deref()), &assignment.value);
         let part = match named.knob.governor() {
-            Some(governor) => under_governor(&steps.parts, named, governor, &assignment.value, at, machine)?,
-            None => {
-                let sites = named.knob.sites(&named.name, machine, &at)?;
-                let there = mode::before_change(&named, &steps.parts, &assignment.value, machine, &sites.sites)?;
-                let value = named.parse_at(&assignment.value, machine, &there)?;
-                Part { named, value, at, sites: Some(sites) }
-            }
+            Some(governor) => under_governor(&steps.parts, named, governor, text, at, machine),
+            None => anywhere(&steps.parts, named, text, at, machine),
         };
+        let part = part.map_err(|error| error.with_target_first(&assignment.knob, text))?;
         steps.notes.extend(part.sites.iter().flat_map(|sites| sites.notes.clone()));
         refuse_twice(&steps.parts, &part)?;
         steps.parts.push(part);
@@ -246,6 +242,20 @@ fn governors_chosen(setting: &Setting) -> Vec<String> {
         })
         .map(|assignment| assignment.value.trim().to_lowercase())
         .collect()
+}
+
+/// A knob that needs no governor.
+fn anywhere(
+    earlier: &[Part],
+    named: Named,
+    text: &str,
+    at: Selection,
+    machine: &mut dyn Look,
+) -> Result<Part, KnobError> {
+    let sites = named.knob.sites(&named.name, machine, &at)?;
+    let there = mode::before_change(&named, earlier, text, machine, &sites.sites)?;
+    let value = named.parse_at(text, machine, &there)?;
+    Ok(Part { named, value, at, sites: Some(sites) })
 }
 
 /// A knob that needs a governor: checks that every policy meant will run it by then.

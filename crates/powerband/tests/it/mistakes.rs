@@ -77,6 +77,16 @@ fn a_list_with_nothing_in_it() {
 }
 
 #[test]
+fn a_target_behind_the_value_is_answered_with_where_it_is_typed() {
+    let sim = ["--machine", "sim:pc", "--far", "sim:pc"];
+    let try_ = |axis: &'static str| [&sim[..], &["try", axis, "--load", "ping", "--for", "1s"]].concat();
+    let said = "a target is written before '=': ";
+    refuses(&try_("rx-usecs=100@eth0"), 2, &["'100@eth0' is not a number", said, "rx-usecs@eth0=100"]);
+    refuses(&try_("far/rx-usecs=50,100@eth0"), 2, &[said, "far/rx-usecs@eth0=50,100"]);
+    refuses(&[&sim[..2], &["set", "governor=powersave@policy0"]].concat(), 2, &[said, "governor@policy0=powersave"]);
+}
+
+#[test]
 fn quantities_out_of_range() {
     refuses(&quotas(&["--budget", "-5m"]), 2, &["budget", "negative"]);
     refuses(&quotas(&["--budget", "0"]), 2, &["budget", "15m"]);
