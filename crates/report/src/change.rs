@@ -7,18 +7,19 @@ use crate::words::{finite, percent, signed};
 /// How much, without its sign where the verdict's word has it: `12.3 % (11.8 .. 12.9)`.
 pub(crate) fn size(verdict: &SettingVerdict) -> String {
     let decimals = decimals_of(verdict);
-    let (factor, unit) = (factor(verdict), unit_of_change(verdict));
+    let factor = factor(verdict);
     let number = |value: f64| format!("{:.decimals$}", value * factor);
+    let change = with_unit(&number(verdict.change.abs()), verdict);
     match (finite(verdict.low), finite(verdict.high)) {
         (Some(low), Some(high)) if low * high >= 0.0 => {
             let (small, large) = if low < 0.0 { (-high, -low) } else { (low, high) };
-            format!("{} {unit} ({} .. {})", number(verdict.change.abs()), number(small), number(large))
+            format!("{change} ({} .. {})", number(small), number(large))
         }
         (Some(_), Some(_)) => {
             let interval = signed_interval(verdict).unwrap_or_default();
-            format!("{} {unit} ({interval})", number(verdict.change.abs()))
+            format!("{change} ({interval})")
         }
-        _ => format!("{} {unit}", number(verdict.change.abs())),
+        _ => change,
     }
 }
 
@@ -41,18 +42,27 @@ pub(crate) fn size_and_way(verdict: &SettingVerdict) -> String {
 /// A change without its sign and interval, with its unit.
 pub(crate) fn bare_size(verdict: &SettingVerdict) -> String {
     if verdict.absolute {
-        return format!("{} {}", format_number(verdict.change.abs()), unit_of_change(verdict));
+        return with_unit(&format_number(verdict.change.abs()), verdict);
     }
     let decimals = decimals_of(verdict);
     format!("{:.decimals$} %", verdict.change.abs() * 100.0)
 }
 
-/// Percent for relative changes, else the metric's unit.
+/// A number of a change with its unit, if it has one.
+pub(crate) fn with_unit(number: &str, verdict: &SettingVerdict) -> String {
+    format!("{number} {}", unit_of_change(verdict)).trim_end().to_owned()
+}
+
+/// The head of a column of changes: `change, %`.
+pub(crate) fn head(verdict: &SettingVerdict) -> String {
+    format!("change, {}", unit_of_change(verdict)).trim_end_matches(", ").to_owned()
+}
+
+/// Percent for relative changes, else the metric's unit, which may be empty.
 #[must_use]
 pub(crate) fn unit_of_change(verdict: &SettingVerdict) -> &'static str {
     match (verdict.absolute, unit_of(&verdict.metric)) {
         (false, _) => "%",
-        (true, "") => "in its own unit",
         (true, unit) => unit,
     }
 }

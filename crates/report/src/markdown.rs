@@ -1,6 +1,6 @@
 //! A report as Markdown: the finding, and a table for each metric, to be pasted where tables of pipes are understood.
 use crate::calibration::{NOISE, noise_cells};
-use crate::change::{signed_change, signed_interval, unit_of_change};
+use crate::change::{head, signed_change, signed_interval, with_unit};
 use crate::layout::clean;
 use crate::load;
 use crate::sentence;
@@ -26,16 +26,16 @@ pub fn render(model: &Model) -> String {
             continue;
         }
         let name = escaped(&with_boundary(&metric.name, metric));
-        let unit = model.verdicts(place).next().map(unit_of_change);
+        let change = model.verdicts(place).next().map(head);
         let verdicts =
-            unit.map(|unit| format!(" change, {} | interval | verdict |", escaped(unit))).unwrap_or_default();
-        let rule = if unit.is_some() { " ---: | ---: | :--- |" } else { "" };
+            change.as_ref().map(|head| format!(" {} | interval | verdict |", escaped(head))).unwrap_or_default();
+        let rule = if change.is_some() { " ---: | ---: | :--- |" } else { "" };
         text += &format!("\n| setting | {name} | 95 % interval |{verdicts}\n| :--- | ---: | ---: |{rule}\n");
         for at in shown {
             let setting = &model.settings[at];
             let mut row = vec![escaped(&setting.label)];
             row.extend(levels(at).map(level).unwrap_or_default());
-            if unit.is_some() {
+            if change.is_some() {
                 row.extend(match setting.verdicts.get(place).and_then(Option::as_ref) {
                     None => [String::new(), String::new(), if at == 0 { "reference".into() } else { String::new() }],
                     Some(it) => {
@@ -86,7 +86,7 @@ pub fn table(model: &Model) -> String {
         for ((place, _), (factor, _)) in judged.iter().zip(&units) {
             let value = level(at, *place).map(|level| commands::with_half_width(level, *factor)).unwrap_or_default();
             let verdict = setting.verdicts.get(*place).and_then(Option::as_ref);
-            let change = verdict.map(|it| format!("{} {}", signed_change(it), unit_of_change(it))).unwrap_or_default();
+            let change = verdict.map(|it| with_unit(&signed_change(it), it)).unwrap_or_default();
             let word = verdict.map_or(if at == 0 { "reference" } else { "" }, |it| word(it.verdict));
             text += &format!(" {value} | {} | {word} |", escaped(&change));
         }

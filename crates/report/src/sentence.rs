@@ -2,7 +2,7 @@
 use powerband_record::{BASELINE, CloseReason, Metric, SettingVerdict, Started, Verdict, Void, format_number, is_loss};
 use powerband_stats::Rules;
 
-use crate::change::{bare_size, margin_of, signed_change, signed_interval, size, unit_of_change};
+use crate::change::{bare_size, margin_of, signed_change, signed_interval, size, with_unit};
 use crate::labels::join_labels;
 use crate::words::{and, counted, finite, percent, utc, with_boundary};
 use crate::{ExperimentEnd, Model, commands, requirements};
@@ -211,7 +211,7 @@ fn comparisons(model: &Model, metric: usize) -> Option<String> {
         [] => {}
         [one] => {
             let found = match signed_interval(one) {
-                Some(interval) => format!(" ({} {}, {interval})", signed_change(one), unit_of_change(one)),
+                Some(interval) => format!(" ({}, {interval})", with_unit(&signed_change(one), one)),
                 None => String::new(),
             };
             let more = more_blocks(model.missing_of(std::iter::once(*one)));

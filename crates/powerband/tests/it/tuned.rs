@@ -358,3 +358,19 @@ fn of_settings_that_became_the_same_the_one_that_was_asked_for_exactly_is_measur
     let (_, left) = said.split_once("left out of the search\n").unwrap();
     assert!(left.starts_with("- freq=2000MHz: equal to freq=2133MHz: both became 2133 MHz"), "{said}");
 }
+
+#[test]
+fn a_difference_of_numbers_without_a_unit_is_written_plainly() {
+    let desk = Desk::new();
+    let rows = (0..8).map(|at| format!("1,{at},{}\n2,{at},{}\n", at % 3, 8 + at % 3));
+    fs::write(desk.beside("n.csv"), "delay,repeat,n\n".to_owned() + &rows.collect::<String>()).unwrap();
+    let about = "title = \"n\"\ntrial = \"1s\"\nrepeat = \"repeat\"\nfound = { delay = \"1\" }\n[[knob]]\ncolumn = \"delay\"\n\
+        name = \"rx-usecs\"\n[[metric]]\ncolumn = \"n\"\nbetter = \"lower\"\njudged = true\n";
+    fs::write(desk.beside("n.toml"), about).unwrap();
+    let machine = format!("table:{}", desk.beside("n.csv").display());
+    let words = ["--machine", &machine, "--seed", "1", "try", "rx-usecs=2", "--blocks", "12"];
+    let said = desk.run(&words).ended(0).out;
+    let whole = [&said, &desk.run(&["show", "-v"]).ended(0).out, &desk.run(&["export", "last", "--format", "md"]).out];
+    assert!(said.contains(" higher n"), "{said}");
+    assert!(whole.iter().all(|text| !text.contains("own unit")), "{whole:?}");
+}

@@ -2,7 +2,7 @@
 use powerband_record::{BASELINE, Level, Verdict, unit_of};
 
 use super::html::{Cell, Row, Table, list, paragraph, text};
-use crate::change::{signed_change, signed_interval, unit_of_change};
+use crate::change::{self, signed_change, signed_interval};
 use crate::text::cell::{cell, scale};
 use crate::text::head;
 use crate::words::word;
@@ -65,7 +65,7 @@ fn judged(model: &Model) -> Table {
     for (place, metric) in model.judged() {
         if let Some(first) = model.verdicts(place).next() {
             let of = if several { format!("{}: ", metric.name) } else { String::new() };
-            columns.push(format!("{of}change, {}", unit_of_change(first)));
+            columns.push(format!("{of}{}", change::head(first)));
             for (at, row) in &mut rows {
                 let verdict = model.settings[*at].verdicts.get(place).and_then(Option::as_ref);
                 let change = verdict.map(|it| match signed_interval(it) {

@@ -3,7 +3,7 @@ use powerband_record::{SettingVerdict, Started, Verdict};
 
 use super::{NAMED, margin_source};
 use crate::Model;
-use crate::change::{signed_interval, unit_of_change};
+use crate::change::{signed_interval, with_unit};
 use crate::words::percent;
 
 /// Error rate, margin and where the margin comes from; of a search, what its error rate is of.
@@ -72,11 +72,10 @@ fn assumed(model: &Model) -> String {
             ..verdict.clone()
         };
         Some(format!(
-            "{} of {} {} {}",
+            "{} of {} {}",
             verdict.metric,
             model.label(verdict.setting),
-            signed_interval(&interval)?,
-            unit_of_change(verdict)
+            with_unit(&signed_interval(&interval)?, verdict)
         ))
     });
     let left: Vec<String> = left.take(NAMED).collect();

@@ -9,7 +9,7 @@ use powerband_stats::reference_copies;
 
 use super::brief::noun;
 use crate::ExperimentEnd;
-use crate::change::{signed_change, unit_of_change};
+use crate::change::{signed_change, with_unit};
 use crate::layout::{clean, cut};
 use crate::model::{missing, most};
 use crate::sentence::{ending, line, void};
@@ -145,12 +145,8 @@ impl ProgressState {
         let verdict =
             self.open().find(of_first).or_else(|| self.open().next()).or_else(|| self.verdicts.values().find(of_first));
         if let Some(verdict) = verdict.filter(|verdict| verdict.change.is_finite()) {
-            let (change, unit) = (signed_change(verdict), unit_of_change(verdict));
-            return Some(format!(
-                "estimate {}: {} {change} {unit}",
-                self.label(verdict.setting),
-                noun(&verdict.metric)
-            ));
+            let change = with_unit(&signed_change(verdict), verdict);
+            return Some(format!("estimate {}: {} {change}", self.label(verdict.setting), noun(&verdict.metric)));
         }
         let mean = |setting: u32| self.values.get(&setting).map(|(sum, count)| sum / f64::from(*count));
         let (latest, reference) = (self.latest?, mean(0).filter(|mean| *mean > 0.0)?);

@@ -12,7 +12,7 @@ use crate::{Distribution, Model, requirements};
 pub(super) fn verdicts(model: &Model, metric: usize, width: usize, colour: bool) -> Vec<String> {
     let unit = model.verdicts(metric).next().map_or("%", unit_of_change);
     let mut head = ["setting", &format!("change {unit}"), &format!("interval {unit}"), "verdict", "blocks"]
-        .map(String::from)
+        .map(|text| text.trim_end().to_owned())
         .to_vec();
     // Requirements are of settings, not of metrics: they stand in the first table.
     let required = |setting: u32| {

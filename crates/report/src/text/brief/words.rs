@@ -3,7 +3,7 @@ use powerband_record::{Level, Metric, SettingVerdict, Verdict, format_number, un
 
 use super::super::tables::plain_name;
 use crate::Model;
-use crate::change::{decimals_of, margin_of, signed_interval, unit_of_change};
+use crate::change::{decimals_of, margin_of, signed_interval, unit_of_change, with_unit};
 use crate::words::finite;
 
 /// Names of metrics for a sentence.
@@ -47,10 +47,10 @@ fn is_percentile(name: &str) -> bool {
     name.strip_prefix('p').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// `less` or `more`; of what is not an amount `lower` or `higher`.
-fn direction(noun: &str, change: f64) -> &'static str {
+/// `less` or `more`; of what is not an amount, or a number without a unit, `lower` or `higher`.
+fn direction(noun: &str, change: f64, has_unit: bool) -> &'static str {
     let level = ["latency", "round-trip time", "frequency", "temperature"].iter().any(|it| noun.ends_with(it));
-    match (level, change < 0.0) {
+    match (level || !has_unit, change < 0.0) {
         (true, true) => "lower",
         (true, false) => "higher",
         (false, true) => "less",
@@ -88,7 +88,7 @@ pub(crate) fn kind(metric: &str) -> Kind {
 /// A size without its sign: `6.5 %`, or in the metric's own unit.
 pub(crate) fn size(verdict: &SettingVerdict) -> String {
     if verdict.absolute {
-        return format!("{} {}", format_number(verdict.change.abs()), unit_of_change(verdict)).trim_end().to_owned();
+        return with_unit(&format_number(verdict.change.abs()), verdict);
     }
     let decimals = decimals_of(verdict);
     format!("{:.decimals$} %", verdict.change.abs() * 100.0)
@@ -97,7 +97,7 @@ pub(crate) fn size(verdict: &SettingVerdict) -> String {
 /// An interval as it follows a number: `-4.3..+4.1 %`; nothing before the first look.
 pub(crate) fn interval(verdict: &SettingVerdict) -> Option<String> {
     let between = signed_interval(verdict)?.replace(" .. ", "..");
-    Some(format!("{between} {}", unit_of_change(verdict)))
+    Some(with_unit(&between, verdict))
 }
 
 /// One decided or open metric of a setting against the reference, as a clause.
@@ -107,7 +107,8 @@ pub(crate) fn clause(model: &Model, metric: &Metric, verdict: &SettingVerdict, w
     match verdict.verdict {
         Verdict::Same => format!("same {noun} within {}{between}", margin_of(model, &metric.name)),
         Verdict::Better | Verdict::Worse => {
-            format!("{} {} {noun}{between}", size(verdict), direction(&noun, verdict.change))
+            let has_unit = !unit_of_change(verdict).is_empty();
+            format!("{} {} {noun}{between}", size(verdict), direction(&noun, verdict.change, has_unit))
         }
         Verdict::Undecided => {
             format!("{noun} undecided{}", interval(verdict).map(|it| format!(" ({it})")).unwrap_or_default())
@@ -129,7 +130,8 @@ pub(crate) fn shown(metric: &Metric, reference: &Level, of: &Level) -> Option<St
         _ if then > 0.0 => format!("{} %", two_digits(100.0 * difference.abs() / then)),
         unit => format!("{} {unit}", two_digits(difference.abs())).trim_end().to_owned(),
     };
-    Some(format!("{size} {} {noun}", direction(&noun, difference)))
+    let has_unit = size.contains(' ');
+    Some(format!("{size} {} {noun}", direction(&noun, difference, has_unit)))
 }
 
 /// A length of time in the unit that suits it.
