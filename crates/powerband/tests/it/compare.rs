@@ -291,3 +291,19 @@ fn names_that_differ_in_what_is_not_seen_do_not_look_alike() {
         assert!(text.contains("aU+001B[31m is worse than a"), "{text}");
     }
 }
+
+#[test]
+fn rows_of_several_experiments_keep_their_numbers_where_their_labels_are_cut() {
+    let desk = Desk::new();
+    let label = |end: &str| format!("a-very-long-name-of-a-setting-that-is-longer-than-the-column-{end}:");
+    let (one, two) = (label("one") + "governor=performance", label("two") + "governor=powersave");
+    for seed in ["1", "2", "3"] {
+        let rig = ["--machine", "sim:quadcore", "--seed", seed, "try", "-s", &one, "-s", &two];
+        desk.run(&[&rig[..], &["--blocks", "3", "--load", "counter"]].concat()).ended(0);
+    }
+    let said = desk.run(&["compare", "1", "2", "3"]).ended(0).out;
+    let rows = said.lines().filter(|line| line.starts_with("power_w ")).map(|line| line.split_whitespace().nth(1));
+    let rows: std::collections::BTreeSet<_> = rows.collect();
+    assert_eq!(rows.len(), 4, "{said}");
+    assert!(rows.iter().flatten().all(|label| label.starts_with(['2', '3'])), "{said}");
+}

@@ -39,15 +39,23 @@ pub(crate) fn aligned(rows: &[Vec<String>], left: usize, width: usize, shrink: &
     (0..rows.len()).map(line).collect()
 }
 
-/// Texts of a column in so many columns of a terminal: their beginnings, or their ends where those tell more of them apart.
+/// Texts of a column in so many columns of a terminal: their beginnings, or their ends, or both without the middle, where those
+/// tell more of them apart.
 fn shortened(texts: &[String], wide: usize) -> Vec<String> {
-    let apart = |texts: &[String]| texts.iter().collect::<BTreeSet<_>>().len();
-    let begins: Vec<String> = texts.iter().map(|text| cut(text, wide)).collect();
-    if apart(&begins) == apart(texts) {
-        return begins;
+    let apart = |texts: &Vec<String>| texts.iter().collect::<BTreeSet<_>>().len();
+    let ways: [fn(&str, usize) -> String; 3] = [cut, cut_before, cut_between];
+    let cut = ways.map(|way| texts.iter().map(|text| way(text, wide)).collect::<Vec<_>>());
+    // Of equals the first.
+    cut.into_iter().rev().max_by_key(apart).unwrap_or_default()
+}
+
+/// The beginning and the end of a text that is too wide.
+fn cut_between(text: &str, wide: usize) -> String {
+    if columns(text) <= wide {
+        return text.to_owned();
     }
-    let ends: Vec<String> = texts.iter().map(|text| cut_before(text, wide)).collect();
-    if apart(&ends) > apart(&begins) { ends } else { begins }
+    let end = cut_before(text, wide.div_ceil(2));
+    format!("{}{}", cut(text, wide / 2 + 1), end.strip_prefix('…').unwrap_or(&end))
 }
 
 #[cfg(test)]
@@ -60,6 +68,13 @@ mod tests {
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(ToString::to_string).collect()).collect();
         assert_eq!(aligned(&rows, 2, 24, &[1]), ["a   what it is         1", "bb  a very long tex…  22"]);
         assert_eq!(aligned(&rows, 2, 80, &[1])[1], "bb  a very long text that has no room here  22");
+    }
+
+    #[test]
+    fn what_differs_at_both_ends_is_cut_between_them() {
+        let rows = ["4:a-long-name-one", "5:a-long-name-one", "5:a-long-name-two"].map(|text| vec![text.to_owned()]);
+        assert_eq!(aligned(&rows, 1, 9, &[0]), ["4:a-…-one", "5:a-…-one", "5:a-…-two"]);
+        assert_eq!(aligned(&rows, 1, 10, &[0]), ["4:a-l…-one", "5:a-l…-one", "5:a-l…-two"]);
     }
 
     #[test]
