@@ -109,6 +109,7 @@ impl ShellMachine {
             owns,
             handles: Handles::default(),
             jobs: Jobs::default(),
+            refusal_words: None,
         };
         let held = Some(holder).filter(|holder| !owns && !holder.is_empty());
         Ok(ShellMachine { machine: Ledgered::new(device, ledger), watched, folder, held })

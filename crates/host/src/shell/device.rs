@@ -17,6 +17,8 @@ pub struct ShellDevice {
     pub(super) owns: bool,
     pub(super) handles: Handles,
     pub(super) jobs: Jobs,
+    /// What was said when the last action was refused that restores something.
+    pub(super) refusal_words: Option<String>,
 }
 
 /// What the watchdog is told of an entry before it is acted on: how to take it back, and the line that says so in the
@@ -69,7 +71,22 @@ impl Device for ShellDevice {
 
     fn take_back(&mut self, action: &Action, _entry: EntryId, _hold: Hold) -> Result<(), Errno> {
         let done = self.hand.perform(action, None, None).ok_or(Errno::ENOLINK)?;
-        done.refusal.map_or(Ok(()), |refusal| Err(refusal.errno))
+        let Some(refusal) = done.refusal else { return Ok(()) };
+        self.refusal_words = match action {
+            // A file's errno says it all, unless it could not be known: then the shell's own words are all there is.
+            Action::WriteFile { path, .. } | Action::ReplaceFile { path, .. } | Action::RemoveFile { path }
+                if refusal.errno == Errno::EIO =>
+            {
+                let words = refusal.words.unwrap_or_else(|| "the shell gave no reason".to_owned());
+                Some(if words.contains(path) { words } else { format!("{path}: {words}") })
+            }
+            _ => refusal.words,
+        };
+        Err(refusal.errno)
+    }
+
+    fn refusal_words(&mut self) -> Option<String> {
+        self.refusal_words.take()
     }
 
     /// Takes entries from the watchdog's orders.

@@ -1,5 +1,6 @@
 //! Machines behind a bare POSIX shell: busybox's and dash, in namespaces, on a console, over a cable that fails.
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -108,6 +109,29 @@ fn a_file_behind_a_shell_is_read_turned_and_put_back() {
         assert!(why.contains("/no/such"), "{why}");
         assert!(bare.is_clean(), "{shell}");
     }
+}
+
+#[test]
+fn what_fails_to_be_restored_behind_a_shell_is_worded_by_that_shell() {
+    let mut bare = Bare::new("dash");
+    // A `cat` there that writes the file no more once it is told so.
+    let (programs, broken) = (bare.far.beside("programs"), bare.far.beside("broken"));
+    let (cat, file) = (programs.join("cat"), bare.far.beside("knob").display().to_string());
+    fs::create_dir(&programs).unwrap();
+    let script = format!(
+        "#!/bin/sh\n[ -e '{}' ] && [ \"$(readlink /proc/$$/fd/1)\" = '{file}' ] && {{ echo 2; echo 'cat: the card fell out' >&2; exit 1; }}\n\
+         exec /bin/cat \"$@\"\n",
+        broken.display()
+    );
+    fs::write(&cat, script).unwrap();
+    fs::set_permissions(&cat, fs::Permissions::from_mode(0o755)).unwrap();
+    bare.shell = format!("env PATH={}:/usr/bin:/bin dash", programs.display()).leak();
+    bare.run(&["set", &format!("{}=2", bare.far.knob("knob"))]).ended(0);
+    fs::write(&broken, "").unwrap();
+    let why = bare.run(&["undo"]).refused(6);
+    assert!(why.contains(&format!("({file}: cat: the card fell out)")), "{why}");
+    fs::remove_file(&broken).unwrap();
+    bare.run(&["undo"]).ended(0);
 }
 
 #[test]
