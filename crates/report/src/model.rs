@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_record::{
     Calibration, CloseReason, Event, ExperimentHeader, FactChange, KneeFinding, Level, Metric, ReachedSite,
-    RequirementStanding, SearchFinding, SearchStanding, SettingVerdict, Started, Verdict, Void,
+    RequirementStanding, SearchFinding, SearchStanding, SettingVerdict, Started, Verdict, Void, format_duration,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -13,6 +13,8 @@ use crate::requirements;
 use crate::words::{named_store, store_option};
 
 mod gather;
+
+const NS_PER_S: u64 = 1_000_000_000;
 pub(crate) mod unrecorded;
 
 /// Why events are no journal.
@@ -231,6 +233,16 @@ impl Model {
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         self.started.machine.starts_with("sim:")
+    }
+
+    /// How long it took, from ten seconds on in whole ones; absent before it took any time.
+    pub(crate) fn elapsed(&self) -> Option<String> {
+        let ns = match self.elapsed_ns {
+            0 => return None,
+            ns if ns >= 10 * NS_PER_S => (ns + NS_PER_S / 2) / NS_PER_S * NS_PER_S,
+            ns => ns,
+        };
+        Some(format_duration(ns))
     }
 
     /// Label of a setting; a number when there is none (a damaged journal).

@@ -2,7 +2,7 @@
 //! what to type next; no line is longer than the width given, but for what is to be typed.
 use std::collections::BTreeSet;
 
-use powerband_record::{Better, IntoOrdered as _, format_duration};
+use powerband_record::{Better, IntoOrdered as _};
 
 use crate::typed::on_machines;
 use crate::{Distribution, ExperimentEnd, Model, calibration, commands, load, requirements, sentence, words};
@@ -143,11 +143,7 @@ fn facts(model: &Model, page: &mut Page) {
     page.fact("machine", &format!("{}; {}", on_machines(plan, ", peer "), plan.system));
     page.fact("load", &load::load_of(model));
     let simulated = if model.is_simulated() { " of simulated time" } else { "" };
-    let time = if model.elapsed_ns == 0 {
-        String::new()
-    } else {
-        format!(" in {}{simulated}", format_duration(model.elapsed_ns))
-    };
+    let time = model.elapsed().map(|time| format!(" in {time}{simulated}")).unwrap_or_default();
     let mut trials = words::counted(model.trials, "trial");
     if model.warmups > 0 {
         trials += &format!(", {} to warm up", model.warmups);

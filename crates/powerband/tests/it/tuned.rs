@@ -105,6 +105,9 @@ fn what_comes_closest_to_limits_that_nothing_keeps_is_closest_in_the_table() {
     let said = desk.run(&[&rig[..], &ask, &["--load", "ping", "--for", "5s"]].concat()).ended(0).out;
     // No setting saves so much power; this one has less latency than the baseline and needs no more power.
     assert!(said.replace('\n', " ").contains("power_w<=-5%; rx-usecs=10 comes closest."), "{said}");
+    // The head and the last lines give one duration.
+    let spent = said.lines().nth(1).and_then(|line| line.rsplit(", ").next()).unwrap();
+    assert!(said.contains(&format!(" trials, {spent}. ")), "{spent} in {said}");
 }
 
 #[test]

@@ -233,7 +233,7 @@ pub(super) fn origin(model: &Model) -> String {
         told.push(("Version", format!("powerband {}, journal {}", header.powerband, header.journal_version)));
     }
     let whose = if model.is_simulated() { " of simulated time" } else { "" };
-    told.push(("Duration", format_duration(model.elapsed_ns) + whose));
+    told.push(("Duration", model.elapsed().map(|time| time + whose).unwrap_or_default()));
     told.push(("Resumed", sentence::resumptions(model).unwrap_or_default()));
     facts(&told)
         + &format!(

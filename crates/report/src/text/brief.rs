@@ -1,6 +1,4 @@
 //! The default report: what a terminal of 24 lines of 80 columns shows at once, the answer and what to type last.
-use powerband_record::format_duration;
-
 use super::names::{baseline_values, is_baseline, knobs, labels, reference};
 use super::plot;
 use crate::layout::{clean, columns, cut};
@@ -77,9 +75,7 @@ fn head(model: &Model, width: usize) -> Vec<String> {
     if !model.voids.is_empty() {
         counts.push(format!("{} void", model.voids.len()));
     }
-    if model.elapsed_ns > 0 {
-        counts.push(format_duration(whole_seconds(model.elapsed_ns)));
-    }
+    counts.extend(model.elapsed());
     let counts = counts.join(", ");
     let whole = format!("{machine}; {load}; {counts}");
     lines.push(match columns(&whole) <= width {
@@ -133,11 +129,6 @@ fn short_load(load: &serde_json::Value) -> String {
         (None, Some(title)) => format!("{kind}: {title}"),
         (None, None) => kind.to_owned(),
     }
-}
-
-fn whole_seconds(ns: u64) -> u64 {
-    const S: u64 = 1_000_000_000;
-    if ns >= 10 * S { (ns + S / 2) / S * S } else { ns }
 }
 
 /// A small chart of the first decision metric along a numeric knob, where there is room for one.

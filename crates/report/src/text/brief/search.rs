@@ -1,7 +1,6 @@
 //! The answer of a search in a few sentences: the setting, what it brings, how much was tried.
 use powerband_record::{
-    Better, CloseReason, Requirement, SearchEnd, SearchFinding, SearchPlan, SearchShare, format_duration,
-    format_number, unit_of,
+    Better, CloseReason, Requirement, SearchEnd, SearchFinding, SearchPlan, SearchShare, format_number, unit_of,
 };
 
 use super::super::names::baseline_values;
@@ -151,7 +150,7 @@ fn tried(model: &Model, plan: &SearchPlan) -> Option<String> {
         format!(" The budget ended the search; about {} would complete it.", counted(trials, "more trial"))
     });
     let chance = finite(chance).map(|it| format!(" Chance that another setting is 5 % better: {}.", chance_words(it)));
-    let time = if model.elapsed_ns == 0 { String::new() } else { format!(", {}", format_duration(model.elapsed_ns)) };
+    let time = model.elapsed().map(|time| format!(", {time}")).unwrap_or_default();
     let trials = counted(model.trials, "trial");
     let (chance, needed) = (chance.unwrap_or_default(), needed.unwrap_or_default());
     Some(format!("{}, {trials}{time}.{chance}{needed}", settings_tried(plan, tried)))
