@@ -23,4 +23,5 @@ mod ranks;
 mod runs;
 mod tables;
 mod unequal;
+mod unequal_same;
 mod unnamed;
