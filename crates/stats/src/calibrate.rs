@@ -112,12 +112,6 @@ impl Calibrated {
     pub fn outlier_share(&self) -> f64 {
         self.outliers.len() as f64 / self.trials.max(1) as f64
     }
-
-    /// Noise of one trial relative to its level.
-    #[must_use]
-    pub fn relative_sigma(&self) -> f64 {
-        relative(self.scale, self.sigma, self.level)
-    }
 }
 
 fn relative(scale: Scale, sigma: f64, level: f64) -> f64 {

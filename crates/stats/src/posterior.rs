@@ -46,28 +46,3 @@ impl Posterior {
         counts.iter().map(|count| count / DRAWS as f64).collect()
     }
 }
-
-/// Share of draws in which each setting lies on the front of several metrics: no other is at least as good in all and
-/// better in one. `larger_is_better` has one entry a metric; draws of different metrics are matched by number.
-#[must_use]
-pub fn front_shares(metrics: &[&Posterior], larger_is_better: &[bool]) -> Vec<f64> {
-    let settings = metrics.iter().map(|metric| metric.settings).min().unwrap_or(0);
-    let mut counts = vec![0.0; settings];
-    for draw in 0..DRAWS {
-        let level = |metric: usize, setting: usize| {
-            let all = metrics[metric];
-            let value = all.draws[draw * all.settings + setting];
-            if larger_is_better.get(metric).copied().unwrap_or(true) { value } else { -value }
-        };
-        let dominates = |a: usize, b: usize| {
-            (0..metrics.len()).all(|metric| level(metric, a) >= level(metric, b))
-                && (0..metrics.len()).any(|metric| level(metric, a) > level(metric, b))
-        };
-        for (setting, count) in counts.iter_mut().enumerate() {
-            if !(0..settings).any(|other| other != setting && dominates(other, setting)) {
-                *count += 1.0;
-            }
-        }
-    }
-    counts.iter().map(|count| count / DRAWS as f64).collect()
-}

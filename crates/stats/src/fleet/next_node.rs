@@ -32,14 +32,3 @@ pub fn predict_node(effects: &Effects, mean: &Mean, level: f64) -> Option<NextNo
     let half = by_limit.min(by_shown);
     Some(NextNode { by_limit, by_shown, effect: (mean.effect - half, mean.effect + half) })
 }
-
-impl NextNode {
-    /// Half width for what the next node shows in so many blocks, noise included.
-    #[must_use]
-    pub fn shown_in(effects: &Effects, mean: &Mean, level: f64, blocks: u32) -> Option<f64> {
-        let between = mean.between_sd?;
-        let noise = effects.variance() / f64::from(blocks.max(1));
-        let of_mean = mean.standard_error * mean.standard_error;
-        Some(t_upper_quantile(0.5 * level, mean.df) * (between * between + noise + of_mean).sqrt())
-    }
-}

@@ -46,7 +46,6 @@ fn five_nodes_of_three_blocks() {
     close(next.by_shown, 0.025_932_65);
     close(next.effect.0, -0.000_732_65);
     close(next.effect.1, 0.051_132_65);
-    close(NextNode::shown_in(&effects, &mean, 0.05, 3).unwrap(), 0.025_932_65);
     close(holds(&effects, &mean, 0.035).unwrap().above, -0.005_382_17);
     let level = Spending::shared().nominal(Rules::default().spend, 0.045, 3, 5);
     assert!((0.0114..0.0118).contains(&level) && mean.p() <= level, "{level}");

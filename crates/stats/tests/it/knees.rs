@@ -4,7 +4,7 @@ use crate::paths::knee;
 use crate::runs::{limit, runs, seed};
 use crate::tables::{linear, spending, table};
 use powerband_stats::noise::Noise;
-use powerband_stats::posterior::{Posterior, front_shares};
+use powerband_stats::posterior::Posterior;
 use powerband_stats::{Error, Knee, KneeGoal, KneeSearch, MetricJudge, Rules, Table, slots};
 use powerband_testkit::formula::Formula;
 
@@ -157,10 +157,7 @@ fn quests_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn the_front_holds_who_is_not_beaten() {
-    let quiet = |levels: &[f64]| Posterior::new(1, 0, levels, &[100.0, 100.0, 100.0], 1e-4, 50.0);
-    let (speed, watts) = (quiet(&[1.0, 2.0, 1.5]), Posterior::new(1, 1, &[1.0, 3.0, 4.0], &[100.0; 3], 1e-4, 50.0));
-    // Fast and hungry, slow and frugal are both on it; slower and hungrier is not.
-    assert_eq!(front_shares(&[&speed, &watts], &[true, false]), [1.0, 1.0, 0.0]);
+fn draws_that_pick_nothing_count_for_none() {
+    let speed = Posterior::new(1, 0, &[1.0, 2.0, 1.5], &[100.0; 3], 1e-4, 50.0);
     assert_eq!(speed.shares(|levels| (levels[0] > levels[1]).then_some(0)), [0.0, 0.0, 0.0]);
 }
