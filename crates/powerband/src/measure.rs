@@ -49,6 +49,8 @@ pub(crate) fn options(shared: &Shared, setup: &Setup) -> Options {
 
 /// Runs an experiment that is ready, or prints what it would do.
 pub(crate) fn run(shared: &Shared, experiment: Experiment, measuring: &Measuring, options: &Options) -> Answer {
+    // Before the work rather than after it.
+    verb::export::are_free(&measuring.exports)?;
     let mut bar = Bar::new(measuring.setup.quiet || shared.json);
     let ended = match experiment {
         Experiment::OnRig(mut on_rig) if options.dry_run => return dry_run::print(shared, on_rig.planned()),

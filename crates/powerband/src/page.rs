@@ -9,7 +9,7 @@ use powerband_report::picture::{Picture, pictures};
 use powerband_store::Store;
 
 use crate::cli::Shared;
-use crate::exit::{Answer, Exit, Failure};
+use crate::exit::{Answer, Exit, Failure, usage};
 use crate::stored::model_of;
 use crate::{file, output};
 
@@ -38,6 +38,11 @@ const OTHER: &str = "-o FILE.html";
 /// Whether a page may be written there.
 pub(crate) fn is_free(path: &Path, force: bool) -> Result<(), Failure> {
     file::is_free(path, force, OTHER)
+}
+
+/// Refuses `--json` where a page was asked for.
+pub(crate) fn refuse_json(shared: &Shared) -> Result<(), Failure> {
+    if shared.json { Err(usage("a page is HTML, not JSON; leave out --json")) } else { Ok(()) }
 }
 
 /// Writes a page where it was asked for; `-` is standard output.

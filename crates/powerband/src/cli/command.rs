@@ -3,6 +3,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Format;
+
 /// Which commands, and how they run.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Commands {
@@ -87,6 +89,21 @@ pub(crate) struct Exports {
     /// Write the result and the values of each trial to this file as CSV
     #[arg(long, value_name = "FILE", help_heading = super::COMMON)]
     pub(crate) export_csv: Option<PathBuf>,
+    /// Overwrite these files
+    #[arg(long, help_heading = super::COMMON)]
+    pub(crate) force: bool,
+}
+
+impl Exports {
+    /// The files that are written, each with its format and the option that names it.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (Format, &'static str, &PathBuf)> {
+        let all = [
+            (Format::Md, "--export-markdown FILE", &self.export_markdown),
+            (Format::Json, "--export-json FILE", &self.export_json),
+            (Format::Csv, "--export-csv FILE", &self.export_csv),
+        ];
+        all.into_iter().filter_map(|(format, option, file)| Some((format, option, file.as_ref()?)))
+    }
 }
 
 /// Parameters of command lines.

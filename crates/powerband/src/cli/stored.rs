@@ -60,6 +60,9 @@ pub(crate) struct Export {
     /// File to write (default: standard output)
     #[arg(short, long, value_name = "FILE", help_heading = COMMON)]
     pub(crate) output: Option<PathBuf>,
+    /// Overwrite the file
+    #[arg(long, requires = "output", help_heading = OUTPUT)]
+    pub(crate) force: bool,
 }
 
 /// Formats of `export`.

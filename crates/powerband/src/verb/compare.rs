@@ -22,6 +22,10 @@ pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
         alpha: share("alpha", args.alpha.as_deref())?,
         mean: args.judge.as_deref().map(|what| what == "mean"),
     };
+    if let Some(path) = &args.output {
+        page::refuse_json(shared)?;
+        page::is_free(path, args.force)?;
+    }
     let found = match args.from_csv.as_slice() {
         [] => stored(shared, args, &ask)?,
         [one] => table(one, &args.sides, ask)?,

@@ -1,7 +1,6 @@
 //! `export`: an experiment's events, or its results as JSON, CSV or Markdown, or a picture, to a file or standard output.
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
-use std::path::Path;
 
 use powerband_report::Model;
 use powerband_report::json::Report;
@@ -23,7 +22,10 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
         _ if args.csv => Format::Csv,
         format => format.unwrap_or(Format::Json),
     };
-    fitting(args, format)?;
+    fitting(shared, args, format)?;
+    if let Some(path) = &args.output {
+        file::is_free(path, args.force, OTHER)?;
+    }
     let bytes = match format {
         Format::Journal => journal(&store, id)?.into_bytes(),
         Format::Csv if args.timelines => readings(&store, id, None)?.csv().into_bytes(),
@@ -37,12 +39,10 @@ pub(crate) fn run(shared: &Shared, args: &Export) -> Answer {
         }
     };
     match args.output.as_deref().filter(|path| path.as_os_str() != "-") {
-        Some(path) => write(path, &bytes),
-        None => {
-            output::print_raw(&bytes);
-            Ok(Exit::Fine as u8)
-        }
+        Some(path) => file::write(path, &bytes, args.force, OTHER)?,
+        None => output::print_raw(&bytes),
     }
+    Ok(Exit::Fine as u8)
 }
 
 /// A drawing as PNG.
@@ -60,7 +60,10 @@ fn png(_svg: &str, _width: u32) -> Result<Vec<u8>, Failure> {
 const TWICE: f64 = 2.0;
 
 /// Whether the options are of this format, and the format is one for where it goes.
-fn fitting(args: &Export, format: Format) -> Result<(), Failure> {
+fn fitting(shared: &Shared, args: &Export, format: Format) -> Result<(), Failure> {
+    if shared.json && format != Format::Json {
+        return Err(usage("an export has one format; leave out --json, or the other one"));
+    }
     let drawn = matches!(format, Format::Svg | Format::Png);
     if (args.picture.is_some() || args.dark) && !drawn {
         let option = if args.dark { "--dark is for" } else { "--picture names" };
@@ -107,26 +110,27 @@ fn picture(shared: &Shared, store: &Store, id: i64, args: &Export) -> Result<Str
     }))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Answer {
-    file::write(path, bytes, true, "-o FILE")?;
-    Ok(Exit::Fine as u8)
+/// How another place for an export is named.
+const OTHER: &str = "-o FILE";
+
+/// Whether the files can be written that an experiment was asked to write at its end.
+pub(crate) fn are_free(exports: &Exports) -> Result<(), Failure> {
+    exports.files().try_for_each(|(_, option, path)| file::is_free(path, exports.force, option))
 }
 
 /// Writes the files that an experiment was asked to write at its end.
 pub(crate) fn after(shared: &Shared, store: &Store, id: i64, exports: &Exports) -> Result<(), Failure> {
-    let Exports { export_markdown, export_json, export_csv } = exports;
-    if [export_markdown, export_json, export_csv].iter().all(|file| file.is_none()) {
+    if exports.files().next().is_none() {
         return Ok(());
     }
     let model = model(shared, store, id)?;
-    if let Some(path) = export_markdown {
-        write(path, powerband_report::markdown::table(&model).as_bytes())?;
-    }
-    if let Some(path) = export_json {
-        write(path, json(&model)?.as_bytes())?;
-    }
-    if let Some(path) = export_csv {
-        write(path, powerband_report::csv::render(&model).as_bytes())?;
+    for (format, option, path) in exports.files() {
+        let text = match format {
+            Format::Md => powerband_report::markdown::table(&model),
+            Format::Json => json(&model)?,
+            _ => powerband_report::csv::render(&model),
+        };
+        file::write(path, text.as_bytes(), exports.force, option)?;
     }
     Ok(())
 }

@@ -13,6 +13,9 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
     let articles = if args.articles.is_empty() { replicate::all() } else { named? };
     // Before minutes of work rather than after them.
     args.output.as_ref().map_or(Ok(()), |path| page::is_free(path, args.force))?;
+    if alone {
+        page::refuse_json(shared)?;
+    }
     let alone = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let mut done = Vec::new();
     for article in &articles {

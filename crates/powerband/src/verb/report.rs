@@ -8,6 +8,7 @@ use crate::stored::need_store;
 use crate::{output, page};
 
 pub(crate) fn run(shared: &Shared, args: &Report) -> Answer {
+    page::refuse_json(shared)?;
     let store = need_store(shared)?;
     let id = store.resolve(&args.id).map_err(not_found)?;
     let text = page::of_experiment(shared, &store, id)?;

@@ -44,7 +44,10 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
     };
     let mut bar = Bar::new(args.quiet || shared.json);
     let ended = powerband_session::resume(store, resumed, &rig::options(shared), &mut output::note, &mut bar)?;
-    conclude(shared, ended, &begun.as_ref().and_then(measuring).cloned().unwrap_or_default())
+    let mut measuring = begun.as_ref().and_then(measuring).cloned().unwrap_or_default();
+    // Files that are there by now are its own, of before it was extended.
+    measuring.exports.force = true;
+    conclude(shared, ended, &measuring)
 }
 
 /// The words it was begun with.

@@ -224,7 +224,7 @@ fn a_link_of_the_callers_leads_only_where_the_caller_may_write() {
     let link = called.at("out");
     std::os::unix::fs::symlink(&secret, &link).unwrap();
     std::os::unix::fs::lchown(&link, Some(NOBODY), Some(NOBODY)).unwrap();
-    called.run(&["export", "-o", &link]).refused(3);
+    called.run(&["export", "--force", "-o", &link]).refused(3);
     called.run(&["--store", &link, "list"]).ended(8);
     assert_eq!(text(&secret), "root's");
 }

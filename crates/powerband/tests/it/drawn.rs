@@ -16,7 +16,7 @@ fn both(desk: &Desk, words: &[&str]) -> (String, Pixmap) {
     let file = |format: &str| {
         let path = desk.beside(&format!("picture.{format}"));
         let place = path.display().to_string();
-        desk.run(&[&["export", "--format", format, "-o", &place][..], words].concat()).ended(0);
+        desk.run(&[&["export", "--force", "--format", format, "-o", &place][..], words].concat()).ended(0);
         path
     };
     let pixels = Pixmap::decode_png(&std::fs::read(file("png")).unwrap()).unwrap();

@@ -115,6 +115,43 @@ fn a_page_is_not_written_over_what_is_there() {
 }
 
 #[test]
+fn no_export_is_written_over_what_is_there() {
+    let desk = Desk::new();
+    let file = desk.beside("mine").display().to_string();
+    std::fs::write(&file, "mine").unwrap();
+    // Before anything is measured.
+    let measured = ["run", "plans/router-idle.toml", "-q", "--export-json", &file];
+    let sentence = desk.run(&measured).refused(2);
+    assert!(sentence.ends_with("--force writes over it, --export-json FILE writes another"), "{sentence}");
+    assert_eq!(desk.experiments(), 0);
+    desk.run(&[&measured[..], &["--force"]].concat()).ended(0);
+    assert!(text(file.as_ref()).starts_with("{\n"));
+    let export = ["export", "--format", "csv", "-o", &file];
+    let sentence = desk.run(&export).refused(2);
+    assert!(sentence.contains("is there already") && sentence.contains("--force"), "{sentence}");
+    assert!(text(file.as_ref()).starts_with("{\n"));
+    desk.run(&[&export[..], &["--force"]].concat()).ended(0);
+    assert!(text(file.as_ref()).starts_with("setting,"), "{}", text(file.as_ref()));
+}
+
+#[test]
+fn json_and_another_format_are_not_both_written() {
+    let desk = Desk::new();
+    page(&desk);
+    for (words, says) in [
+        (&["report", "-o", "-", "--json"][..], "a page is HTML, not JSON; leave out --json"),
+        (&["compare", "1", "1", "-o", "-", "--json"], "a page is HTML"),
+        (&["export", "--format", "csv", "--json"], "one format; leave out --json"),
+        (&["export", "--journal", "--json"], "one format"),
+    ] {
+        let sentence = desk.run(words).refused(2);
+        assert!(sentence.contains(says), "{words:?}: {sentence}");
+    }
+    let both = [&["export"][..], &["export", "--json"]].map(|words| desk.run(words).ended(0).out);
+    assert_eq!(both[0], both[1]);
+}
+
+#[test]
 fn results_are_exported_as_markdown() {
     let desk = Desk::new();
     page(&desk);

@@ -9,6 +9,7 @@ use crate::{output, page};
 
 pub(super) fn run(shared: &Shared, args: &FleetReport) -> Answer {
     if let Some(path) = &args.output {
+        page::refuse_json(shared)?;
         page::is_free(path, args.force)?;
     }
     let (folder, fleet) = find(&args.of)?;
