@@ -11,10 +11,9 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use powerband_record::{IntoOrdered as _, system_words};
+use powerband_record::{IntoOrdered as _, quoted, system_words};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::slurm::quoted;
 use crate::{AttemptFile, Fleet, FleetError, Folder, Launcher, Seen, Task};
 
 const PERIOD_MS: u64 = 200;

@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use powerband_record::quoted;
+
 use crate::{Fleet, FleetError, Folder, Launcher, Seen};
 
 /// How often Slurm is asked, ms: its controller answers for everybody.
@@ -168,16 +170,6 @@ fn ask(program: &str, words: &[&str], input: Option<&str>) -> Result<String, Fle
     let said = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
     let why = if said.is_empty() { ended.status.to_string() } else { said };
     Err(FleetError::Refused { program: program.into(), why })
-}
-
-/// As a shell takes it for one word.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@=+,%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use powerband_machine::{
     LedgerError, LeftBehind, Look, Machine, OpenEntry, ProcessId, Run, Setter, SpawnError, Turn, Undone, Unwatched,
     Watch, Written,
 };
-use powerband_record::{ErrorClass, Hint};
+use powerband_record::{ErrorClass, Hint, quoted_line};
 use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -156,7 +156,7 @@ impl RemoteMachine {
         let unreachable = |why: String| RemoteError::Unreachable { name: name.into(), why, by_hand: String::new() };
         let (program, arguments) = words.split_first().ok_or_else(|| unreachable("there is no command".into()))?;
         let led = Way::lead(program, arguments).map_err(RemoteError::not_started(name, program))?;
-        Self::introduced(name, &format!("{} < /dev/null", words.join(" ")), led, hello, answer_ns)
+        Self::introduced(name, &format!("{} < /dev/null", quoted_line(words)), led, hello, answer_ns)
     }
 
     /// Introduces us to who is at the end of a way; `by_hand` is a command that shows what is wrong with it.

@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 use powerband_machine::wire::Purpose;
 use powerband_machine::{Change as _, EntryOrigin, Hold, Identity, Ledger, Ledgered, Machine};
-use powerband_record::ErrorClass;
+use powerband_record::{ErrorClass, quoted_line};
 use rustix::event::{PollFd, PollFlags};
 
 pub use self::agent::{Copied, ShellAgent};
@@ -69,7 +69,7 @@ impl ShellMachine {
         answer_ns: u64,
     ) -> Result<ShellMachine, RemoteError> {
         let _stoppable = Stoppable::begin();
-        let unreachable = |why| RemoteError::unreachable(name, why, format!("echo uname | {}", words.join(" ")));
+        let unreachable = |why| RemoteError::unreachable(name, why, format!("echo uname | {}", quoted_line(words)));
         let (program, arguments) = words.split_first().ok_or_else(|| unreachable("there is no command".into()))?;
         let mut link = Link::start(program, arguments, answer_ns).map_err(RemoteError::not_started(name, program))?;
         link.introduce(&lessons()).map_err(unreachable)?;

@@ -3,6 +3,7 @@ use std::os::fd::OwnedFd;
 
 use powerband_machine::Errno;
 use powerband_machine::wire::Hello;
+use powerband_record::{ErrorClass, quoted};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 
@@ -70,7 +71,9 @@ impl Ssh {
     pub fn connect(&self, hello: Hello) -> Result<RemoteMachine, RemoteError> {
         let _stoppable = Stoppable::begin();
         if self.host.starts_with('-') || self.host.is_empty() {
-            return Err(self.unreachable("this is no host's name".into()));
+            // Whoever types it as an argument of ssh types an option.
+            let why = "a host's name does not begin with '-'".into();
+            return Err(RemoteError::Refused { name: self.name.clone(), class: ErrorClass::Usage, why });
         }
         let place = self.carry()?;
         let Place { folder, name } = &place;
@@ -86,7 +89,7 @@ impl Ssh {
     }
 
     fn unreachable(&self, why: String) -> RemoteError {
-        RemoteError::unreachable(&self.name, why, format!("ssh {} true", self.host))
+        RemoteError::unreachable(&self.name, why, format!("ssh {} true", quoted(&self.host)))
     }
 
     /// The user's client: no terminal there, and no questions here, as nobody sees them.

@@ -2,12 +2,12 @@
 use std::path::Path;
 
 use powerband_knob::{KnobError, resolve_among};
-use powerband_record::Side;
+use powerband_record::{Side, quoted_line};
 use powerband_sysfs::proc::SYSCTL;
 
 use crate::cli::Shared;
 use crate::rig;
-use crate::typed::{for_machines, quoted};
+use crate::typed::for_machines;
 
 /// Verbs that act on the machine named by `--machine`.
 const ON_A_MACHINE: [&str; 9] = ["info", "get", "why", "doctor", "set", "undo", "confirm", "with", "try"];
@@ -107,9 +107,7 @@ fn changed(whole: &str, meant: &impl Fn(&str) -> bool, change: &impl Fn(&Part<'_
 
 /// A command of ours as a shell takes it.
 pub(crate) fn command(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,@%+-#".contains(c);
-    let quoted = |word: &String| if word.chars().all(plain) && !word.is_empty() { word.clone() } else { quoted(word) };
-    format!("powerband {}", words.iter().map(quoted).collect::<Vec<_>>().join(" "))
+    format!("powerband {}", quoted_line(words))
 }
 
 /// The sysctl that is meant by its last name alone, as this machine has them.

@@ -81,8 +81,7 @@ fn seeded(seed: u64, drawn: bool) -> String {
 
 /// The words that were typed, with the seed right behind the program's name, where every verb takes it.
 fn with_seed(seed: u64, words: impl Iterator<Item = String>) -> String {
-    let typed: Vec<String> = words.skip(1).map(|word| powerband_report::words::quoted(&word)).collect();
-    format!("powerband --seed {seed} {}", typed.join(" "))
+    format!("powerband --seed {seed} {}", powerband_record::quoted_line(&words.skip(1).collect::<Vec<_>>()))
 }
 
 /// Lines that the settings may take, so that all of it fits a terminal.

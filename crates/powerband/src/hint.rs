@@ -1,8 +1,8 @@
 //! Hints in the command's words: what to type next, behind the sentence of a failure or a note.
-use powerband_record::Hint;
+use powerband_record::{Hint, quoted};
 use powerband_report::words::named_store;
 
-use crate::typed::{quoted, words};
+use crate::typed::words;
 
 /// Begins with what separates it from the sentence; nothing without a hint.
 pub(crate) fn behind(hint: Option<&Hint>) -> String {
@@ -12,14 +12,19 @@ pub(crate) fn behind(hint: Option<&Hint>) -> String {
             "; use local, ssh:HOST, cmd:COMMAND, sh:COMMAND, sh+agent:COMMAND, recorded:DIR, table:FILE.csv, or sim:NAME for one that \
              `powerband sim list` shows"
         }
-        Hint::EachMachine { near, far } => return format!(": write --machine ssh:{near} --far ssh:{far}"),
+        Hint::EachMachine { near, far } => {
+            let ssh = |host| quoted(&format!("ssh:{host}"));
+            return format!(": write --machine {} --far {}", ssh(near), ssh(far));
+        }
         Hint::LeaveOutPeer => "; without --far a stream runs over its loopback",
         Hint::NamePeer => "; name it with --far",
         Hint::MeasureTable(name) => {
+            let name = quoted(name);
             return format!("; powerband try, tune and run --machine {name} draw trials from it, alone");
         }
         Hint::RehearseSimulated => "; rehearse with --machine sim:NAME",
         Hint::ServeSimulated(profile) => {
+            let profile = quoted(profile);
             return format!(
                 "; `powerband sim mount {profile} DIR` serves it to other programs, and bound over /sys/devices/system/cpu it can be \
                  watched as this machine"
@@ -58,12 +63,15 @@ pub(crate) fn behind(hint: Option<&Hint>) -> String {
             return format!("; `powerband{store} resume {id}` goes on");
         }
         Hint::AsBegun { id, plan } => {
+            let plan = quoted(plan);
             return format!(
                 "; `powerband resume {id} --as-begun` goes on with what was begun, `powerband run {plan}` begins anew"
             );
         }
         Hint::PushStore => "; `powerband store push` delivers the rest",
-        Hint::ShowStored { store, id } => return format!(": `powerband --store {store} show {id}`"),
+        Hint::ShowStored { store, id } => {
+            return format!(": `powerband --store {} show {id}`", quoted(store));
+        }
         _ => "",
     };
     text.to_owned()

@@ -1,9 +1,10 @@
 //! How every verb ends when something could not be restored: one sentence, with what to type, and one exit code.
 use powerband_knob::{Foreign, Restored};
+use powerband_record::quoted;
 use powerband_rig::Names;
 
 use crate::exit::{Exit, Failure};
-use crate::typed::{for_machines, quoted};
+use crate::typed::for_machines;
 
 /// Ends with [`Exit::CannotRestore`] unless everything reads as before.
 ///

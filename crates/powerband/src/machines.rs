@@ -1,10 +1,10 @@
 //! `--machines`: a list of machines as it is typed, and what is meant by it: nodes of a Slurm allocation, hosts by their names.
 use powerband_fleet::parse_nodes;
+use powerband_record::quoted;
 use powerband_rig::{MachineName, Names};
 
 use crate::cli::{Shared, Verb};
 use crate::exit::{Failure, usage};
-use crate::typed::quoted;
 
 /// The nodes of the allocation that we run in.
 const SLURM: &str = "slurm";
@@ -30,7 +30,7 @@ impl Allocation {
         if self.here.as_deref() == Some(node) {
             return format!("{node}=local");
         }
-        let program = if program.contains([' ', '\'', '"', '\\']) { quoted(program) } else { program.to_owned() };
+        let program = quoted(program);
         format!("{node}=cmd:srun -u -Q --overlap -N1 -n1 -w {node} {program} agent")
     }
 }
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(parts("a=sh:ssh b1 sh,b").unwrap(), ["a=sh:ssh b1 sh,b"]);
         assert!(parts(" , ").unwrap().is_empty());
         let mixed = parts("a=ssh:b1,b=cmd:x 1,2").unwrap_err();
-        assert!(mixed.ends_with("--machines 'a=ssh:b1' --machines 'b=cmd:x 1,2'"), "{mixed}");
+        assert!(mixed.ends_with("--machines a=ssh:b1 --machines 'b=cmd:x 1,2'"), "{mixed}");
     }
 
     #[test]

@@ -198,7 +198,7 @@ pub(crate) fn again_with(option: &str) -> String {
         // As it is found by its name: the path of a build is nobody's to type.
         *program = "powerband".to_owned();
     }
-    words.iter().map(|word| powerband_report::words::quoted(word)).collect::<Vec<_>>().join(" ")
+    powerband_record::quoted_line(&words)
 }
 
 /// Columns to print to: COLUMNS where it is set, else the terminal's, else 80; never fewer than 40.

@@ -17,7 +17,7 @@ pub(crate) fn find_store(shared: &Shared) -> Result<Option<Store>, Failure> {
     match store_named(shared).filter(|name| found.is_none() && !powerband_store::is_shared(name)) {
         Some(name) => Err(usage(format!(
             "there is no store {name}; check its spelling, or make it with `powerband --store {} try …`",
-            powerband_report::words::quoted(&name)
+            powerband_record::quoted(&name)
         ))),
         None => Ok(found),
     }

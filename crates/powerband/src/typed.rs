@@ -1,4 +1,5 @@
 //! Commands of ours as they are typed: for the same machines, with words as a shell takes them.
+use powerband_record::quoted;
 use powerband_rig::Names;
 
 /// The words of this command, the program first, without a password in the URL of a store.
@@ -9,11 +10,6 @@ pub(crate) fn words() -> impl Iterator<Item = String> {
 /// The words as text: what is no UTF-8 shows as U+FFFD.
 pub(crate) fn as_text() -> impl Iterator<Item = String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned())
-}
-
-/// As a shell takes it as one word.
-pub(crate) fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// How a verb is typed that means these machines.

@@ -189,14 +189,20 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+'))
 }
 
-/// The text such that [`split_words`] gives it back as one word, with quotes only where it needs them.
+/// The text as one word of a shell, such that [`split_words`] also gives it back: with quotes only where it needs them.
 fn quoted(text: &str) -> String {
-    if !text.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')) {
+    if !text
+        .contains(|c: char| c.is_whitespace() || "'\"".contains(c) || LIVE.contains(c) || LIVE_IN_QUOTES.contains(c))
+    {
         return text.to_owned();
     }
-    // A double quote stands in single ones, all else in double ones.
-    let parts = text.split('"').map(|part| if part.is_empty() { String::new() } else { format!("\"{part}\"") });
-    parts.collect::<Vec<_>>().join("'\"'")
+    // In double quotes where they say it all, else in single ones, and a single quote in double ones.
+    let (inner, outer) = match text.contains(|c: char| c == '"' || LIVE_IN_QUOTES.contains(c)) {
+        true => ('\'', '"'),
+        false => ('"', '\''),
+    };
+    let part = |part: &str| if part.is_empty() { String::new() } else { format!("{inner}{part}{inner}") };
+    text.split(inner).map(part).collect::<Vec<_>>().join(&format!("{outer}{inner}{outer}"))
 }
 
 /// Splits at blanks, keeping what stands in single or double quotes together; `None` when a quote is not closed.
@@ -205,6 +211,11 @@ pub fn split_words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut open, mut quote) = (Vec::new(), String::new(), false, None);
     for c in text.chars() {
         match quote {
+/// What a shell reads more into, outside of quotes.
+const LIVE: &str = ";&|<>()*?[{";
+/// What it reads more into also inside of double quotes.
+const LIVE_IN_QUOTES: &str = "$`\\!";
+
             Some(q) if c == q => quote = None,
             Some(_) => word.push(c),
             None if c == '"' || c == '\'' => (quote, open) = (Some(c), true),
@@ -243,7 +254,10 @@ mod tests {
             ("target_loads=\"85 1000000:90\"", None, "target_loads=\"85 1000000:90\""),
             ("far/file:/tmp/y=2", None, "far/file:/tmp/y=2"),
             ("n:'file:/tmp/a b=1'", Some("n"), "\"file:/tmp/a b\"=1"),
-            ("n:x='say \"a\"'", Some("n"), "x=\"say \"'\"'\"a\"'\"'"),
+            ("n:x='say \"a\"'", Some("n"), "x='say \"a\"'"),
+            ("n:x='$(a)'", Some("n"), "x='$(a)'"),
+            ("n:x=a;b", Some("n"), "x=\"a;b\""),
+            ("n:x='say \"it'\"'\"'s\"'", Some("n"), "x='say \"it'\"'\"'s\"'"),
             ("n:x=\"it's\"", Some("n"), "x=\"it's\""),
             ("all/governor=powersave n1/freq@policy0=1GHz", None, "all/governor=powersave n1/freq@policy0=1GHz"),
             ("", None, ""),

@@ -1,4 +1,5 @@
 //! Words and numbers of a report that know nothing of an experiment: shares, counts, dates, names of metrics, quoting.
+pub(crate) use powerband_record::quoted;
 use powerband_record::{Metric, Verdict, unit_of};
 
 /// A share in percent with its unit: `5 %`, `12.3 %`.
@@ -104,13 +105,6 @@ pub fn utc(unix_s: u64) -> String {
         month += 1;
     }
     format!("{year}-{month:02}-{:02} {:02}:{:02}", days + 1, minutes / 60, minutes % 60)
-}
-
-/// As a shell takes it for one word.
-#[must_use]
-pub fn quoted(word: &str) -> String {
-    let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:@#=+,%".contains(c));
-    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// What an option of ours (`--store`) was given among the words of a command line, the load's own left out.

@@ -4,8 +4,7 @@ use std::path::Path;
 use powerband_experiment::Resolved;
 use powerband_load::RigEnds as Ends;
 use powerband_machine::User;
-use powerband_record::{CommandKnob, InOrder, Side, Work};
-use powerband_report::words::quoted;
+use powerband_record::{CommandKnob, InOrder, Side, Work, quoted, quoted_line};
 use powerband_rig::Names;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,8 +45,7 @@ fn command(work: &Work) -> Option<String> {
     let env = invocation.env.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
     let input = invocation.input.iter().map(|file| format!("< {}", quoted(file)));
     let output = invocation.output.iter().map(|file| format!("> {}", quoted(file)));
-    let words = argv.iter().map(|word| quoted(word));
-    Some(env.chain(words).chain(input).chain(output).collect::<Vec<_>>().join(" "))
+    Some(env.chain([quoted_line(argv)]).chain(input).chain(output).collect::<Vec<_>>().join(" "))
 }
 
 /// The machines a knob is set on; none where no setting names it.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use powerband_machine::wire::Hello;
-use powerband_record::ErrorClass;
+use powerband_record::{ErrorClass, quoted_line};
 
 use super::link::Link;
 use super::quote::{base64_lines, printed};
@@ -92,12 +92,17 @@ impl ShellAgent<'_> {
         }
         let ends = link.into_ends().ok_or_else(|| self.unreachable(Silence::Ended.to_string()))?;
         let (leading, input, output) = ends;
-        let by_hand = format!("echo uname | {}", self.words.join(" "));
+        let by_hand = self.by_hand();
         RemoteMachine::introduced(self.name, &by_hand, (Way::Child(leading), input, output), hello, self.answer_ns)
     }
 
+    /// A command that shows what is wrong with the way there.
+    fn by_hand(&self) -> String {
+        format!("echo uname | {}", quoted_line(self.words))
+    }
+
     fn unreachable(&self, why: String) -> RemoteError {
-        RemoteError::unreachable(self.name, why, format!("echo uname | {}", self.words.join(" ")))
+        RemoteError::unreachable(self.name, why, self.by_hand())
     }
 
     fn refused(&self, why: String) -> RemoteError {

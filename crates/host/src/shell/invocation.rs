@@ -1,5 +1,5 @@
 //! How a command is invoked behind a shell: a small script around it for its environment, files and repetitions.
-use powerband_record::Invocation;
+use powerband_record::{Invocation, quoted};
 
 /// The words that run a command as its invocation says.
 pub(super) fn invoked(argv: &[String], invocation: &Invocation) -> Vec<String> {
@@ -18,11 +18,6 @@ pub(super) fn invoked(argv: &[String], invocation: &Invocation) -> Vec<String> {
     };
     let words = ["sh", "-c", &script, "sh"].map(str::to_owned);
     words.into_iter().chain(argv.iter().cloned()).collect()
-}
-
-/// The text as one word of a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Whether what is kept is in force, and who set it to something else.
 use powerband_knob::{Selection, Site, Value, resolve_here};
 use powerband_machine::{Look, OpenEntry};
-use powerband_record::KnobRef;
+use powerband_record::{KnobRef, quoted};
 use serde::Serialize;
 
 use super::manifest::{KeptSetting, Manifest, Set, crc32};
@@ -55,7 +55,10 @@ fn come_since(machine: &mut dyn Look, of_knob: &[KeptSetting]) -> Vec<Checked> {
         let reads = site.path.as_ref().and_then(|path| machine.read(path).ok()).map(|text| text.trim().to_owned());
         let Some(reads) = reads else { continue };
         if !named.knob.same(&Value::Text(kept.value.clone()), &reads) {
-            let again = format!("it was not there when this was kept: `powerband keep {}={}`", kept.knob, kept.value);
+            let again = format!(
+                "it was not there when this was kept: `powerband keep {}`",
+                quoted(&format!("{}={}", kept.knob, kept.value))
+            );
             let setting = KeptSetting { site: site.name.clone(), ..kept.clone() };
             found.push(Checked { setting, in_force: false, reads: Some(reads), culprit: Some(again) });
         }

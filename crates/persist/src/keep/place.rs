@@ -14,6 +14,7 @@ mod unit;
 
 use powerband_knob::{PlannedKnob, Selection, resolve_here};
 use powerband_machine::{Action, Look};
+use powerband_record::quoted;
 
 pub(super) use checks::checking;
 pub(crate) use unit::{PULLS_IN, UNIT};
@@ -159,12 +160,6 @@ pub(super) fn by_hand(machine: &mut Overlay<'_>, wants: &[Want]) -> (&'static st
         format!("powerband set{each}")
     });
     (why, command)
-}
-
-/// As a shell takes it as one word.
-fn quoted(word: &str) -> String {
-    let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@+%".contains(c));
-    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// Whether a service is started at boot.

@@ -1,7 +1,7 @@
 //! `capture`: what a machine reads, written into a folder that answers as `recorded:DIR`.
 use powerband_host::{CaptureError, CapturedMachine};
 use powerband_machine::Errno;
-use powerband_record::Side;
+use powerband_record::{Side, quoted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -42,8 +42,8 @@ pub(crate) fn run(shared: &Shared, args: &Capture) -> Answer {
     }
     output::print(&format!(
         "{files} files, {refused} the kernel does not show; look at them before you pass them on, then e.g. \
-         `powerband info --machine recorded:{}`\nleft out: {}\n",
-        folder.display(),
+         `powerband info --machine {}`\nleft out: {}\n",
+        quoted(&format!("recorded:{}", folder.display())),
         recording.left_out().join("; ")
     ));
     Ok(Exit::Fine as u8)

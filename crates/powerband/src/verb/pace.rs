@@ -3,7 +3,7 @@ use std::io::IsTerminal;
 
 use powerband_cpuspeed::{DaemonOptions, FileOptions};
 use powerband_machine::World;
-use powerband_record::{Side, format_duration, parse_duration_ns};
+use powerband_record::{Side, format_duration, parse_duration_ns, quoted};
 use powerband_rig::{MAX_WRITTEN_BYTES, read_text};
 use powerband_session::{Decided, PaceEnd, PaceListener, Pacing};
 
@@ -26,7 +26,7 @@ pub(crate) fn run(shared: &Shared, args: &Pace) -> Answer {
     let for_ns = args.length.as_deref().map(parse_duration_ns).transpose();
     let for_ns = for_ns.map_err(|error| usage(format!("--for: {error}")))?;
     if let Some(far) = &shared.far {
-        return Err(usage(format!("pace sets one machine; write --machine {far} for that one")));
+        return Err(usage(format!("pace sets one machine; write --machine {} for that one", quoted(far))));
     }
     if names.simulated() && for_ns.is_none() {
         return Err(usage("the time of a simulated machine passes at once; say how much of it, e.g. --for 60s"));

@@ -2,8 +2,7 @@
 use powerband_host::Confirmation;
 use powerband_knob::{Applied, KnobError, StepLine, apply_steps, describe_steps, for_side, plan};
 use powerband_machine::{EntryId, Hold, LedgerError, StopSignal, Wake, World};
-use powerband_record::{Assignment, ReachedSite, Setting, Side, format_duration, parse_duration_ns};
-use powerband_report::words::quoted;
+use powerband_record::{Assignment, ReachedSite, Setting, Side, format_duration, parse_duration_ns, quoted};
 use powerband_session::hear;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! `watch`: a machine as it runs, on the terminal or as rows and metrics in files.
 use std::io::IsTerminal;
 
-use powerband_record::{Side, parse_duration_ns};
+use powerband_record::{Side, parse_duration_ns, quoted};
 use powerband_watch::{LogTarget, Pace, Sampler, Time, WatchEnd, WatchError, Watched};
 
 use crate::cli::{Shared, Watch};
@@ -94,7 +94,7 @@ fn interval(text: &str, simulated: bool) -> Result<u64, Failure> {
 
 fn open(shared: &Shared, args: &Watch, names: &Names) -> Result<Rig, Failure> {
     if let Some(far) = &shared.far {
-        return Err(usage(format!("watch looks at one machine; write --machine {far} for that one")));
+        return Err(usage(format!("watch looks at one machine; write --machine {} for that one", quoted(far))));
     }
     if args.load.is_some() && !names.simulated() {
         return Err(usage("--load is for simulated machines; here, start the load separately"));

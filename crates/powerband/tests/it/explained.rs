@@ -81,7 +81,7 @@ fn what_was_set_here_is_the_answer_until_it_is_undone() {
     let told = || desk.run(&[&machine[..], &["why", "governor"]].concat()).ended(0).out;
     assert!(told().contains("nothing found here sets ondemand; it is the kernel's own default"), "{}", told());
     desk.run(&[&machine[..], &["set", "governor=performance"]].concat()).ended(0);
-    let undo = "`powerband --machine 'sim:quadcore' undo` restores it";
+    let undo = "`powerband --machine sim:quadcore undo` restores it";
     let sentence = format!("powerband ({undo}) sets performance; it reads performance now\n");
     assert!(
         told().starts_with(&format!("cpufreq.governor: {sentence}since then\n    its ledger: entry ")),

@@ -3,6 +3,7 @@
 //! Each test has a state folder of its own. Tests of the machine itself need root; without it they are skipped, and
 //! with CI=true they fail.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
+mod advised;
 mod awaited;
 mod boarded;
 mod broken;

@@ -296,7 +296,7 @@ fn a_mistake_is_answered_with_the_command_corrected() {
         ("try vm.swappiness=10,60 -- true", 2, "powerband try sysctl.vm.swappiness=10,60 -- true"),
         ("try swappiness=10,60 -- true", 2, "powerband try sysctl.vm.swappiness=10,60 -- true"),
         ("get gubernor@policy0", 2, "powerband get governor@policy0"),
-        ("--machine sim:pc set rx-usecs=5", 2, "`powerband --machine 'sim:pc' info net --probe`"),
+        ("--machine sim:pc set rx-usecs=5", 2, "`powerband --machine sim:pc info net --probe`"),
         ("try -s a: -s b: --require p99_us<=90ms -- true", 2, "'p99_us<=90000'"),
         ("try -s a: -s b: --margin 0 -- true", 2, "above 0 %"),
         ("try -s a: -s b: --load shop --machine sim:server", 4, "take sim:x3650"),

@@ -122,7 +122,7 @@ pub(super) fn plan(model: &Model) -> String {
     let mut body = facts(&told);
     if let Some(header) = &model.header {
         body += &paragraph("Command line:");
-        body += &typed(&header.command_line.iter().map(|word| words::quoted(word)).collect::<Vec<_>>().join(" "));
+        body += &typed(&powerband_record::quoted_line(&header.command_line));
     }
     body
 }
