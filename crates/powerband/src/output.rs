@@ -172,7 +172,9 @@ pub(crate) fn usage_error(refused: &clap::Error) -> ExitCode {
     // Without a verb there is nothing to be precise about: say what the command is for.
     if matches!(refused.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
         let verb = crate::typed::as_text().skip(1).find(|word| crate::cli::has_verbs(word));
-        let text = verb.map_or_else(crate::cli::first_screen, |_| refused.to_string());
+        // With options in front of it a verb says no more than alone.
+        let alone = verb.and_then(|verb| crate::cli::command().try_get_matches_from(["powerband", &verb]).err());
+        let text = alone.map_or_else(crate::cli::first_screen, |alone| alone.to_string());
         let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
         return ExitCode::from(Exit::Usage as u8);
     }

@@ -189,7 +189,7 @@ impl SessionError {
             SessionError::Knob(error) => class_of_knob(error),
             SessionError::Resolve(error) => class_of_resolve(error),
             SessionError::File(error) => error.class(),
-            SessionError::Rerun { error, .. } => error.class(),
+            SessionError::Rerun { error, .. } | SessionError::Resume { error, .. } => error.class(),
             SessionError::Plan(_)
             | SessionError::NoExperiments
             | SessionError::Caller(_)
@@ -212,7 +212,6 @@ impl SessionError {
             SessionError::Store(error) => error.class(),
             SessionError::Aborted(_)
             | SessionError::NoSeed(_)
-            | SessionError::Resume { .. }
             | SessionError::Differs { .. }
             | SessionError::StoreDisplaced { .. }
             | SessionError::StoreLost { .. } => ErrorClass::Aborted,

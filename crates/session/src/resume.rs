@@ -73,7 +73,7 @@ pub fn resume(
     let seen = store.header(id)?;
     let events = store.events(id)?;
     let keep = if asked.max_blocks.is_some() { standing_of_extended(&events) } else { standing(&events) };
-    let keep = keep.map_err(|error| because(error.to_string()))?;
+    let keep = keep.map_err(|error| refused(SessionError::Usage(error.to_string())))?;
     let Some(Event::Started(started)) = events.first() else { return Err(because("it has no beginning".into())) };
     let before = seen.block_limits();
     let limits = asked.max_blocks.map_or_else(|| Ok(before.clone()), |blocks| extended(started, &before, blocks));

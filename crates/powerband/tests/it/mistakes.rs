@@ -396,6 +396,7 @@ fn a_verb_with_verbs_shows_its_own() {
 
 #[test]
 fn a_store_that_was_named_and_is_not_there_is_no_empty_one() {
+        assert_eq!(ran.err, Desk::new().run(&[verb]).ended(2).err, "as without an option");
     let desk = Desk::new();
     let store = desk.beside("typo.sqlite");
     let name = store.display().to_string();
