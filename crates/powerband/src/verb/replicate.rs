@@ -1,7 +1,7 @@
 //! `replicate`: the published articles, done again on simulated machines.
 use powerband_report::picture::{Picture, replication_pictures};
 use powerband_report::replication::{Replication, Replications, brief, enough, render, takeaway};
-use powerband_session::replicate;
+use powerband_session::replicate::{self, Article};
 
 use crate::cli::{Replicate, Shared};
 use crate::exit::{Answer, Exit, Failure};
@@ -9,14 +9,13 @@ use crate::replication_progress::Progress;
 use crate::{output, page, rig};
 
 pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
-    let named: Result<Vec<_>, _> = args.articles.iter().map(|word| replicate::named(word)).collect();
-    let articles = if args.articles.is_empty() { replicate::all() } else { named? };
+    let articles = articles(&args.articles)?;
     // Before minutes of work rather than after them.
     args.output.as_ref().map_or(Ok(()), |path| page::is_free(path, args.force))?;
+    let alone = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if alone {
         page::refuse_json(shared)?;
     }
-    let alone = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let mut done = Vec::new();
     for article in &articles {
         let progress = Progress::new(article.name, replicate::plans_of(article)?);
@@ -61,6 +60,22 @@ pub(crate) fn run(shared: &Shared, args: &Replicate) -> Answer {
         return Ok(Exit::Fine as u8);
     }
     Err(Failure::new(Exit::Failed, format!("not everything that was published comes out again: {}", fails.join(", "))))
+}
+
+/// The articles that were named, each once; all without a name.
+fn articles(words: &[String]) -> Result<Vec<Article>, Failure> {
+    if words.is_empty() {
+        return Ok(replicate::all());
+    }
+    let mut articles: Vec<Article> = Vec::new();
+    for word in words {
+        let article = replicate::named(word)?;
+        match articles.iter().any(|known| known.name == article.name) {
+            true => output::note(format!("{} is named twice; it is repeated and counted once", article.name)),
+            false => articles.push(article),
+        }
+    }
+    Ok(articles)
 }
 
 /// The pictures of an article, whose names tell them from those of the others on one page.

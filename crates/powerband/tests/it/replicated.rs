@@ -297,3 +297,12 @@ fn a_signal_ends_plans_that_run_side_by_side() {
         assert!(why.contains("stopped"), "{why}");
     }
 }
+
+#[test]
+fn an_article_that_is_named_twice_counts_once() {
+    let desk = Desk::new();
+    let one = desk.run(&["replicate", "router", "--blocks", "3"]);
+    let two = desk.run(&["replicate", "router", "rout", "--blocks", "3"]);
+    assert_eq!((one.code, one.out), (two.code, two.out.replace(" rout ", " ")));
+    assert!(two.err.contains("is named twice; it is repeated and counted once\n"), "{}", two.err);
+}
