@@ -113,7 +113,7 @@ pub struct Pacing {
     stat: Handle,
     began_ns: u64,
     looks: u64,
-    steps: u64,
+    changes: u64,
 }
 
 impl Pacing {
@@ -158,7 +158,7 @@ impl Pacing {
         // What it took to begin is not what is paced.
         let began_ns = world.now_ns();
         processes.iter_mut().for_each(|process| process.due_ns = began_ns);
-        Ok(Pacing { applied, processes, stat, began_ns, looks: 0, steps: 0 })
+        Ok(Pacing { applied, processes, stat, began_ns, looks: 0, changes: 0 })
     }
 
     /// What is held: to be restored whatever happens.
@@ -167,10 +167,10 @@ impl Pacing {
         &self.applied
     }
 
-    /// How often policies were looked at, and how many frequencies were set.
+    /// How often policies were looked at, and how many of these looks changed a frequency.
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {
-        (self.looks, self.steps)
+        (self.looks, self.changes)
     }
 
     /// Paces until a time is over or somebody ends it. SIGUSR1 pins the highest frequency and SIGUSR2 the lowest; SIGHUP lets
@@ -224,12 +224,13 @@ impl Pacing {
             let woken = process.walker.wake(&process.sums);
             let acted = woken.khz.map(|khz| machine.rewrite(process.entry, &khz.to_string())).transpose();
             let acted = acted.map_err(KnobError::from)?;
-            self.steps += u64::from(woken.khz.is_some());
             // From when it was due, so that groups that began together stay together; not to catch up after a suspend.
             process.due_ns = process.due_ns.saturating_add(woken.sleep_ms * MS_NS).max(now_ns);
             if let Some(decision) = woken.decision {
+                let decided = process.decided(at_s, &decision, acted.as_ref());
                 self.looks += 1;
-                heard &= listener.decided(&process.decided(at_s, &decision, acted.as_ref()));
+                self.changes += u64::from(!decision.walk.is_empty() && decided.refused.is_none());
+                heard &= listener.decided(&decided);
             }
         }
         Ok(heard)

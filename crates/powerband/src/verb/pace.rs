@@ -43,7 +43,7 @@ pub(crate) fn run(shared: &Shared, args: &Pace) -> Answer {
     }
     let mut pacing = Pacing::begin(world, &options, &narrow)?;
     let paced = follow(world, shared, &options, for_ns, &mut pacing);
-    let (looks, steps) = pacing.counts();
+    let (looks, changes) = pacing.counts();
     let held = [(Side::Near, pacing.into_applied())];
     let restored = put_back(world, &held, &names);
     let end = match paced {
@@ -56,9 +56,8 @@ pub(crate) fn run(shared: &Shared, args: &Pace) -> Answer {
     rig::check_lost(world)?;
     rig.in_place()?;
     if !shared.json {
-        let set = if steps == 1 { "1 frequency".to_owned() } else { format!("{steps} frequencies") };
         let looks = if looks == 1 { "1 look".to_owned() } else { format!("{looks} looks") };
-        output::print(&format!("{looks}, {set} set; governor and frequencies are restored"));
+        output::print(&format!("{looks}, {changes} changed the frequency; governor and frequencies are restored"));
     }
     Ok(if end == PaceEnd::Time { Exit::Fine } else { Exit::Stopped } as u8)
 }
