@@ -131,7 +131,7 @@ pub(crate) fn sorted(words: &[String]) -> Result<(Vec<String>, Vec<String>), Fai
     let (mut axes, mut commands) = (Vec::new(), Vec::new());
     for word in words {
         let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
-        let reference = (!is_shell_text(name)).then(|| KnobRef::parse(name).ok()).flatten();
+        let reference = KnobRef::parse(name).ok().filter(|it| it.is_path() || !is_shell_text(name));
         let is_known = reference.as_ref().is_some_and(is_knob);
         match (reference, value) {
             (Some(_), Some(value)) if !is_known && value.contains(char::is_whitespace) => {

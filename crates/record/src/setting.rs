@@ -102,6 +102,12 @@ impl KnobRef {
             None => Ok(KnobRef { side, name: rest.into(), site: None }),
         }
     }
+
+    /// Whether its name is a path, in which anything may be.
+    #[must_use]
+    pub fn is_path(&self) -> bool {
+        self.name.starts_with(PATH_FAMILY)
+    }
 }
 
 impl fmt::Display for KnobRef {
@@ -205,17 +211,17 @@ fn quoted(text: &str) -> String {
     text.split(inner).map(part).collect::<Vec<_>>().join(&format!("{outer}{inner}{outer}"))
 }
 
+/// What a shell reads more into, outside of quotes.
+const LIVE: &str = ";&|<>()*?[{";
+/// What it reads more into also inside of double quotes.
+const LIVE_IN_QUOTES: &str = "$`\\!";
+
 /// Splits at blanks, keeping what stands in single or double quotes together; `None` when a quote is not closed.
 #[must_use]
 pub fn split_words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut open, mut quote) = (Vec::new(), String::new(), false, None);
     for c in text.chars() {
         match quote {
-/// What a shell reads more into, outside of quotes.
-const LIVE: &str = ";&|<>()*?[{";
-/// What it reads more into also inside of double quotes.
-const LIVE_IN_QUOTES: &str = "$`\\!";
-
             Some(q) if c == q => quote = None,
             Some(_) => word.push(c),
             None if c == '"' || c == '\'' => (quote, open) = (Some(c), true),

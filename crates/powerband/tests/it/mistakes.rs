@@ -414,3 +414,21 @@ fn a_file_that_cannot_be_read_is_said_once() {
     assert_eq!(ran.out, "");
     assert_eq!(ran.err, "powerband: cannot read file:/nonexistent: no such file or directory (ENOENT)\n");
 }
+
+#[test]
+fn a_file_whose_name_has_a_blank_is_a_knob_and_no_command() {
+    let desk = Desk::new();
+    fs::write(desk.beside("a b"), "0\n").unwrap();
+    let (knob, file) = (desk.knob("a b"), desk.beside("a b").display().to_string());
+    let tried = format!("{knob}=1,2");
+    desk.run(&["try", &tried, "--runs", "2", "--warmup", "0", "--settle", "0", "--", "cat", &file]).ended(0);
+    assert_eq!(text(file.as_ref()), "0\n");
+}
+
+#[test]
+fn what_has_ended_is_not_resumed() {
+    let desk = Desk::new();
+    desk.run(&["run", "plans/router-idle.toml", "-q"]).ended(0);
+    let why = desk.run(&["resume", "1"]).refused(2);
+    assert!(why.starts_with("experiment 1 cannot go on: it has ended"), "{why}");
+}
