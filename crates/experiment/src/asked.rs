@@ -60,7 +60,7 @@ impl<'a> Sources<'a> {
                 metric.better = better;
             }
             if metrics.iter().any(|m| m.name == metric.name) {
-                return Err(PlanError::TwiceNamed(metric.name).into());
+                return Err(PlanError::MetricTwice(metric.name).into());
             }
             metrics.push(metric);
         }

@@ -6,6 +6,10 @@ use powerband_record::{CommandKnob, CommandMeter, Hooks};
 use serde::Deserialize;
 use thiserror::Error;
 
+mod read;
+
+use read::read;
+
 /// An experiment as a user writes it. Settings, axes and metrics are in the command line's own grammar, so that what
 /// is tried by hand can be copied into a file. Everything but the load may be left out.
 #[derive(Clone, Debug, Deserialize)]
@@ -191,6 +195,9 @@ pub enum PlanError {
     /// Two settings of one name.
     #[error("two settings are called '{0}'; give each its own name")]
     TwiceNamed(String),
+    /// A metric that is asked for twice.
+    #[error("the metric '{0}' is there twice; leave one out, or give it a name of its own: NAME={0}")]
+    MetricTwice(String),
     /// Two names for one setting are fine (an A/A); two identical unnamed ones are not.
     #[error("the setting '{0}' is there twice; name both if that is meant (-s a: -s b:)")]
     Twice(String),
@@ -405,17 +412,6 @@ fn one_or_more<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<
     })
 }
 
-fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, PlanError> {
-    toml::from_str(text).map_err(|error| {
-        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        let place = line.map_or_else(|| name.to_owned(), |line| format!("{name} line {line}"));
-        let why = error.message().replace('\n', "; ").replace("unknown field", "unknown key");
-        let whole = ["expected u32", "expected u64"].into_iter().find(|kind| why.contains(kind));
-        let why = whole.map_or_else(|| why.clone(), |kind| why.replace(kind, "expected a whole number from 0"));
-        PlanError::Toml { place, why }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -438,6 +434,9 @@ mod tests {
             ),
             ("load = \"counter\"", "expected a table, e.g. [load] with kind"),
             ("= 3", "p line 1"),
+            ("[[load]]\nkind = \"idle\"\n[[load]]\nkind = \"counter\"", "line 1: a plan has one [load]; write"),
+            ("alpha = 0\n[load]\nkind = \"idle\"", "p line 1: alpha is a text in quotes, e.g. alpha = \"5%\""),
+            ("title = 3\n[load]\nkind = \"idle\"", "p line 1: title is a text in quotes, e.g. title = \"3\""),
         ] {
             let error = Plan::parse("p", text).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");

@@ -299,6 +299,11 @@ fn a_mistake_is_answered_with_the_command_corrected() {
         ("--machine sim:pc set rx-usecs=5", 2, "`powerband --machine sim:pc info net --probe`"),
         ("try -s a: -s b: --require p99_us<=90ms -- true", 2, "'p99_us<=90000'"),
         ("try -s a: -s b: --margin 0 -- true", 2, "above 0 %"),
+        (
+            "try -s a: -s b: --metric real_s:higher --metric real_s:lower -- true",
+            2,
+            "the metric 'real_s' is there twice; leave one out",
+        ),
         ("try -s a: -s b: --load shop --machine sim:server", 4, "take sim:x3650"),
     ] {
         let words: Vec<&str> = typed.split(' ').collect();
@@ -391,12 +396,12 @@ fn a_verb_with_verbs_shows_its_own() {
     for verb in ["fleet", "pace", "sim", "store"] {
         let ran = Desk::new().run(&["--machine", "sim:pc", verb]).ended(2);
         assert!(ran.err.contains(&format!("Usage: powerband {verb}")), "{}", ran.err);
+        assert_eq!(ran.err, Desk::new().run(&[verb]).ended(2).err, "as without an option");
     }
 }
 
 #[test]
 fn a_store_that_was_named_and_is_not_there_is_no_empty_one() {
-        assert_eq!(ran.err, Desk::new().run(&[verb]).ended(2).err, "as without an option");
     let desk = Desk::new();
     let store = desk.beside("typo.sqlite");
     let name = store.display().to_string();
