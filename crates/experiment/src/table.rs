@@ -5,16 +5,14 @@
 use std::collections::BTreeMap;
 
 use powerband_load::MetricSpec;
-use powerband_record::{InOrder, Metric, format_duration, parse_duration_ns};
+use powerband_record::{CsvRows, InOrder, Metric, format_duration, parse_duration_ns};
 use serde::Deserialize;
 use thiserror::Error;
 
 mod bench;
-mod cells;
 mod plan;
 
 pub use bench::TableBench;
-use cells::Cells;
 pub use plan::resolve_table;
 
 /// Why two files are no table.
@@ -120,18 +118,15 @@ impl TableMachine {
     /// [`TableError`] for the first thing that is wrong with one of them.
     pub fn parse(name: &str, file: (&str, &str), beside: (&str, &str)) -> Result<TableMachine, TableError> {
         let wrong = |why: String| TableError { file: beside.0.into(), why };
-        let about: Beside = toml::from_str(beside.1).map_err(|error| {
-            let line = error.span().map(|span| beside.1[..span.start.min(beside.1.len())].matches('\n').count() + 1);
-            wrong(format!("{}{}", line.map(|line| format!("line {line}: ")).unwrap_or_default(), error.message()))
-        })?;
-        let cells = Cells::parse(file.1).map_err(|why| TableError { file: file.0.into(), why })?;
+        let about = about(beside.1).map_err(wrong)?;
+        let cells = cells(file.1).map_err(|why| TableError { file: file.0.into(), why })?;
         let trial_ns = parse_duration_ns(&about.trial).map_err(|error| wrong(format!("trial: {error}")))?;
         if trial_ns == 0 || about.knob.is_empty() || about.metric.is_empty() || about.found.is_empty() {
             return Err(wrong(
                 "it needs a trial's length above 0, a [[knob]], a [[metric]] and what is [found]".into(),
             ));
         }
-        about.repeat.iter().try_for_each(|column| cells.place(column).map(drop)).map_err(wrong)?;
+        about.repeat.iter().try_for_each(|column| place(&cells, column).map(drop)).map_err(wrong)?;
         let metrics = about.metric.iter().map(metric).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
         let mut table = TableMachine {
             name: name.into(),
@@ -151,20 +146,20 @@ impl TableMachine {
         Ok(table)
     }
 
-    fn fill(&mut self, about: &Beside, cells: &Cells) -> Result<(), String> {
-        let knobs: Vec<usize> = about.knob.iter().map(|knob| cells.place(&knob.column)).collect::<Result<_, _>>()?;
-        let metrics: Vec<usize> = about.metric.iter().map(|it| cells.place(&it.column)).collect::<Result<_, _>>()?;
+    fn fill(&mut self, about: &Beside, cells: &CsvRows) -> Result<(), String> {
+        let knobs: Vec<usize> = about.knob.iter().map(|knob| place(cells, &knob.column)).collect::<Result<_, _>>()?;
+        let metrics: Vec<usize> = about.metric.iter().map(|it| place(cells, &it.column)).collect::<Result<_, _>>()?;
         let found: Vec<(usize, String)> = about
             .found
             .iter()
-            .map(|(column, value)| Ok((cells.place(column)?, written(value))))
+            .map(|(column, value)| Ok((place(cells, column)?, written(value))))
             .collect::<Result<_, String>>()?;
         // Where knobs alone say which rows these are, they are rows of a setting as well.
         let placed = found.iter().all(|(column, _)| knobs.contains(column)) && found.len() == knobs.len();
-        for (line, row) in (2..).zip(&cells.rows) {
+        for (line, row) in &cells.rows {
             let number = |&column: &usize| {
                 let value = row[column].parse::<f64>().ok().filter(|value| value.is_finite());
-                value.ok_or_else(|| format!("line {line}: '{}' in {} is no number", row[column], cells.head[column]))
+                value.ok_or_else(|| format!("line {line}: '{}' in {} is no number", row[column], cells.columns[column]))
             };
             let values: Vec<f64> = metrics.iter().map(number).collect::<Result<_, _>>()?;
             let setting: Vec<String> = knobs.iter().map(|&column| plain(&row[column])).collect();
@@ -217,6 +212,36 @@ fn metric(column: &MetricColumn) -> Result<Metric, String> {
     let better = column.better.as_ref().map(|better| format!(":{better}")).unwrap_or_default();
     let spec = MetricSpec::parse(&format!("{name}{better}")).map_err(|error| error.to_string())?;
     Ok(Metric { judged: column.judged, boundary: column.boundary.clone(), ..spec.metric })
+}
+
+/// What the file next to the rows says.
+fn about(text: &str) -> Result<Beside, String> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let why = error.message();
+        match why.strip_prefix("missing field ") {
+            Some(missing) => format!(
+                "{missing} is missing; it needs title, trial (how long a trial took), found (the rows of the baseline), a [[knob]] \
+                 and a [[metric]], each with a column"
+            ),
+            None => format!("{}{why}", line.map(|line| format!("line {line}: ")).unwrap_or_default()),
+        }
+    })
+}
+
+/// The rows.
+fn cells(text: &str) -> Result<CsvRows, String> {
+    let cells = CsvRows::parse(text).map_err(|error| error.to_string())?;
+    match (cells.columns.is_empty(), cells.rows.is_empty()) {
+        (true, _) => Err("there is nothing in it".into()),
+        (_, true) => Err("there is no row below the first line".into()),
+        _ => Ok(cells),
+    }
+}
+
+fn place(cells: &CsvRows, column: &str) -> Result<usize, String> {
+    let known = || format!("there is no column '{column}'; there are: {}", cells.columns.join(", "));
+    cells.place(column).ok_or_else(known)
 }
 
 /// A cell without what makes no difference: `1300000.0` is `1300000`.

@@ -9,6 +9,7 @@ mod command_meter;
 mod cool;
 mod counts;
 mod cpulist;
+mod csv;
 mod event;
 mod fact;
 mod fleet;
@@ -27,8 +28,8 @@ mod requirement;
 mod search;
 mod seen;
 mod setting;
-mod side;
 mod shell_word;
+mod side;
 mod splitmix;
 mod system_words;
 mod timeline;
@@ -42,6 +43,7 @@ pub use command_meter::{CommandMeter, MeterUnit};
 pub use cool::Cool;
 pub use counts::Counts;
 pub use cpulist::{CpuList, CpuListError};
+pub use csv::{CsvError, CsvRows};
 pub use event::{
     BaselineValue, BlockDone, CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION, KneeFinding, Level,
     Owner, PlannedSetting, PlannedTrial, ReachedSite, Resumption, SettingVerdict, Started, Verdict, placed,
@@ -71,9 +73,9 @@ pub use search::{
 };
 pub use seen::seen;
 pub use setting::{Assignment, Axis, BASELINE, KnobRef, Setting, SettingError, split_words};
+pub use shell_word::{quoted, quoted_line};
 pub use side::{NodeName, Side};
 pub use splitmix::{splitmix, stirred};
-pub use shell_word::{quoted, quoted_line};
 pub use system_words::system_words;
 pub use timeline::{MeterQuantity, MeterReading, Timeline, TimelineError};
 pub use work::{Among, Demand, Protocol, ShopServer, Work};

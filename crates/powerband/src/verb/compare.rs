@@ -147,13 +147,7 @@ fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<Str
 
 fn read(path: &Path) -> Result<Csv, Failure> {
     let text = read_text(path, "", MAX_MEASURED_BYTES)?;
-    let csv = Csv::parse(&path.display().to_string(), &text).map_err(failure)?;
-    let mut seen = BTreeSet::new();
-    let twice = csv.metrics().find(|column| !seen.insert(*column)).map(str::to_owned);
-    twice.map_or(Ok(csv), |twice| {
-        let place = path.display();
-        Err(usage(format!("{place} has two columns '{twice}', and nobody knows which of them is meant; rename one")))
-    })
+    Csv::parse(&path.display().to_string(), &text).map_err(failure)
 }
 
 /// The columns to read: those asked for, or all.

@@ -1,7 +1,7 @@
 //! A table made elsewhere: the columns `setting`, `block`, `session`, and a metric each for the others.
 use std::collections::BTreeMap;
 
-use powerband_record::Metric;
+use powerband_record::{CsvRows, Metric};
 
 use super::measured::Measured;
 use super::{CompareError, Trial};
@@ -24,21 +24,13 @@ impl Csv {
     /// Reads fields between commas, in quotes where they hold one, the first line being the columns' names.
     ///
     /// # Errors
-    /// [`CompareError::Table`]: no line of data, a line of another length, a quote that is not closed.
+    /// [`CompareError::Table`]: no line of data, a line of another length, a quote that is not closed, two columns of one name.
     pub fn parse(name: &str, text: &str) -> Result<Self, CompareError> {
         let wrong = |line: usize, why: String| CompareError::Table { place: format!("{name} line {line}"), why };
-        let mut rows: Vec<(usize, Vec<String>)> = Vec::new();
-        let lines = text.trim_start_matches('\u{feff}').lines();
-        for (line, text) in (1..).zip(lines).filter(|(_, text)| !text.trim().is_empty() && !text.starts_with('#')) {
-            rows.push((line, fields(text).ok_or_else(|| wrong(line, "a quote is not closed".into()))?));
-        }
-        if rows.len() < 2 {
+        let CsvRows { columns, rows } = CsvRows::parse(text).map_err(|error| wrong(error.line, error.why))?;
+        if rows.is_empty() {
             let why = "there is nothing to compare; write a line of names (setting,block,real_s) and a line a trial";
             return Err(wrong(1, why.into()));
-        }
-        let (_, columns) = rows.remove(0);
-        if let Some((line, row)) = rows.iter().find(|(_, row)| row.len() != columns.len()) {
-            return Err(wrong(*line, format!("it has {} fields, the first line {}", row.len(), columns.len())));
         }
         Ok(Csv { name: name.to_owned(), columns, rows })
     }
@@ -141,20 +133,4 @@ impl Names {
             self.0.len() - 1
         })
     }
-}
-
-/// The fields of a line; `None` when a quote is open. A quote inside quotes is doubled.
-fn fields(line: &str) -> Option<Vec<String>> {
-    let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
-    let mut rest = line.trim_end_matches('\r').chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '"' if quoted && rest.peek() == Some(&'"') => field.extend(rest.next()),
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(std::mem::take(&mut field).trim().to_owned()),
-            c => field.push(c),
-        }
-    }
-    fields.push(field.trim().to_owned());
-    (!quoted).then_some(fields)
 }
