@@ -178,3 +178,23 @@ fn the_file_of_a_page_is_named() {
     let page = page.to_str().unwrap();
     assert_eq!(desk.run(&["report", "-o", page]).ended(0).out, format!("wrote {page}\n"));
 }
+
+#[test]
+fn what_the_answer_names_first_is_in_the_table_and_not_cut_on_a_narrow_terminal() {
+    let desk = Desk::new();
+    desk.run(&["run", "plans/governors-ladder.toml", "--seed", "1", "-q"]).ended(0);
+    let shown = |columns: &str| {
+        let ran = desk.command(&["show"]).env("COLUMNS", columns).output().unwrap();
+        Ran::of(&ran).ended(0).out
+    };
+    let wide = shown("80");
+    let (head, answer) = wide.split_once("\n\n").and_then(|(_, rest)| rest.split_once("\n\n")).unwrap();
+    let named = answer.split_once(':').unwrap().0.split(" and ").next().unwrap();
+    for name in named.split(", ") {
+        assert!(head.lines().any(|line| line.trim_start().starts_with(&format!("{name} "))), "{name}: {wide}");
+    }
+    assert!(answer.starts_with("conservative-98-95, "), "the best is named first: {wide}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    let first = words(answer.split_once(".\n").unwrap().0);
+    assert!(words(&shown("40")).contains(&first), "{first}: {}", shown("40"));
+}

@@ -2,7 +2,7 @@
 use powerband_record::{CloseReason, Level, Metric, SettingVerdict, Verdict};
 
 use super::super::names::{baseline_values, is_baseline, reference};
-use super::table::others;
+use super::table::{others, ranked};
 use super::words::{Kind, clause, interval, kind, noun, shown, size};
 use crate::advice::obstacle;
 use crate::change::margin_of;
@@ -174,8 +174,11 @@ fn unadvised(model: &Model) -> Vec<String> {
 /// Settings with the same verdicts together: `ondemand and conservative: same requests/s, better power, worse mean latency`.
 fn by_pattern(model: &Model, judged: &[(usize, &Metric)]) -> Vec<String> {
     let mut groups: Vec<(Vec<Option<Verdict>>, Vec<u32>)> = Vec::new();
-    for (setting, report) in (0_u32..).zip(&model.settings).skip(1) {
-        let verdict = |(place, _): &(usize, &Metric)| Some(report.verdicts.get(*place)?.as_ref()?.verdict);
+    let all: Vec<u32> = (0_u32..).zip(&model.settings).skip(1).map(|(setting, _)| setting).collect();
+    // As the table ranks them: it shows those that are named first.
+    for setting in ranked(model, &all) {
+        let report = model.settings.get(setting as usize);
+        let verdict = |(place, _): &(usize, &Metric)| Some(report?.verdicts.get(*place)?.as_ref()?.verdict);
         let pattern: Vec<Option<Verdict>> = judged.iter().map(verdict).collect();
         if pattern.iter().all(Option::is_none) {
             continue;

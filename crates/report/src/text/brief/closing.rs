@@ -11,8 +11,10 @@ use crate::{ExperimentEnd, Model, advice, commands, deciding};
 
 /// Caveats told one by one; more are counted.
 const CAVEATS: usize = 2;
-/// Lines of one sentence.
+/// Lines of one sentence, on a terminal that is not narrow.
 const LINES: usize = 3;
+/// Columns of such a terminal.
+const COLUMNS: usize = 80;
 
 /// How much is said, where a table wants room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +46,10 @@ pub(in super::super) fn lines(model: &Model, width: usize, colour: bool, room: R
         });
     }
     for (place, sentence) in sentences.iter().enumerate() {
-        lines.extend(painted(shortened(fold(&sentence.text, width, 0)), colour && place == 0, "1"));
+        let folded = fold(&sentence.text, width, 0);
+        // What is read first is not cut, but for a text that would take the whole terminal.
+        let most = if place == 0 { 2 * LINES } else { LINES };
+        lines.extend(painted(shortened(folded, most, width), colour && place == 0, "1"));
     }
     let incomplete = model.restored.as_ref().is_some_and(|done| !done.failed.is_empty());
     let rate = certainty(model);
@@ -54,7 +59,7 @@ pub(in super::super) fn lines(model: &Model, width: usize, colour: bool, room: R
         lines.extend(fold(&whole.join(" "), width, 0));
     }
     if incomplete {
-        lines.extend(painted(shortened(fold(&restored(model), width, 0)), colour, "31"));
+        lines.extend(painted(shortened(fold(&restored(model), width, 0), LINES, width), colour, "31"));
     }
     match room {
         Room::Listed => {}
@@ -70,10 +75,11 @@ fn painted(lines: Vec<String>, colour: bool, ansi: &str) -> Vec<String> {
     lines.into_iter().map(paint).collect()
 }
 
-/// At most so many lines, the last with a sign that there was more.
-fn shortened(mut lines: Vec<String>) -> Vec<String> {
-    if lines.len() > LINES {
-        lines.truncate(LINES);
+/// At most so many lines, the last with a sign that there was more; of a narrow terminal as many as say the same.
+fn shortened(mut lines: Vec<String>, most: usize, width: usize) -> Vec<String> {
+    let most = (most * COLUMNS).div_ceil(width.min(COLUMNS));
+    if lines.len() > most {
+        lines.truncate(most);
         if let Some(last) = lines.last_mut() {
             last.pop();
             last.push('…');
@@ -142,7 +148,7 @@ fn restored(model: &Model) -> String {
 fn caveats(model: &Model, width: usize, most: usize) -> Vec<String> {
     let all = super::caveats::all(model);
     let told = if all.len() > most { most.min(1) } else { all.len() };
-    let caveat = |text: &String| shortened(fold(&format!("Caveat: {}", clean(text)), width, 2));
+    let caveat = |text: &String| shortened(fold(&format!("Caveat: {}", clean(text)), width, 2), LINES, COLUMNS);
     let mut lines: Vec<String> = all.iter().take(told).flat_map(caveat).collect();
     let rest =
         counted(u32::try_from(all.len() - told).unwrap_or(u32::MAX), if told > 0 { "more caveat" } else { "caveat" });

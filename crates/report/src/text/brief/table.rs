@@ -81,7 +81,8 @@ pub(super) fn draw(model: &Model, width: usize, room: usize, colour: bool) -> Dr
     let heads = 2;
     let left_out = all.len() + heads > room.max(heads + 1);
     let most = if left_out { room.max(heads + 2) - heads - 1 } else { all.len() };
-    let rows = if left_out { best(model, &all, most) } else { all.clone() };
+    let mut rows = if left_out { ranked(model, &all) } else { all.clone() };
+    rows.truncate(most);
     let mut named = labels(model, &rows);
     for (cell, setting) in named.cells.iter_mut().zip(&rows) {
         if model.settings.get(*setting as usize).is_some_and(|report| !report.landings.is_empty()) {
@@ -104,8 +105,9 @@ fn is_known(report: &crate::SettingReport) -> bool {
     report.levels.iter().any(Option::is_some) || report.left.is_some()
 }
 
-/// The reference, the setting that is advised, then those that did best in the first decision metric.
-fn best(model: &Model, all: &[u32], most: usize) -> Vec<u32> {
+/// The settings as rows, the most important first: the reference, the setting that is advised, then those that did best in the
+/// first decision metric.
+pub(super) fn ranked(model: &Model, all: &[u32]) -> Vec<u32> {
     let advised = crate::advice(model).map(|advice| advice.setting);
     let first = model.judged().next();
     let rank = |setting: &u32| {
@@ -129,7 +131,6 @@ fn best(model: &Model, all: &[u32], most: usize) -> Vec<u32> {
         let (a, b) = (rank(a), rank(b));
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     });
-    ranked.truncate(most);
     ranked
 }
 
