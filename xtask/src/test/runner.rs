@@ -36,10 +36,12 @@ impl Job {
 /// What a group may run next to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Groups of the two other lanes.
+    /// Groups of the three other lanes.
     Ordinary,
-    /// The same; most of its time it waits.
+    /// The same; most of its time it waits for a guest.
     Aside,
+    /// The same; most of its time it waits for systems that boot.
+    Booting,
     /// The same; it compiles, with the CPU time that is left over.
     Compiling,
     /// Nothing.

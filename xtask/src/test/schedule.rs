@@ -1,4 +1,5 @@
-//! What runs next to what, in three lanes. Guests take a part of the CPUs and mostly wait, so their tier runs next to the others.
+//! What runs next to what, in four lanes. Guests and systems that boot in containers take a part of the CPUs and mostly wait, so
+//! each kind runs next to the others.
 //! What only compiles, clippy and the command for boards, gets the CPU time that is left over. Quiet binaries of all tiers run alone,
 //! when everything else has ended.
 use std::path::PathBuf;
@@ -62,11 +63,13 @@ fn all_within(runs: &[Run], around: Around) -> Result<(Vec<Ended>, Option<Durati
             lane(Lane::Compiling, runs, around, None).map(|ended| (ended, built_in.and_then(Result::ok)))
         });
         let aside = scope.spawn(move || lane(Lane::Aside, runs, around, Some(&boards)));
+        let booting = scope.spawn(move || lane(Lane::Booting, runs, around, None));
         let ordinary = lane(Lane::Ordinary, runs, around, None)?;
         let panicked = |_| anyhow!("running tests panicked");
         let aside = aside.join().map_err(panicked)??;
+        let booted = booting.join().map_err(panicked)??;
         let (compiled, built_in) = compiling.join().map_err(panicked)??;
-        anyhow::Ok((vec![ordinary, aside, compiled], built_in))
+        anyhow::Ok((vec![ordinary, aside, booted, compiled], built_in))
     })?;
     lanes.push(lane(Lane::Quiet, runs, around, None)?);
     let of = |(place, run): (usize, &Run)| {

@@ -32,6 +32,9 @@ const PURE: &str = "pure";
 /// Test binaries whose name begins so need services of the system, and belong to the tier of that name.
 const SERVICES: &str = "services";
 
+/// Test binaries of that tier whose name begins so boot systems, and mostly wait for them.
+const BOOTS: &str = "services_boot";
+
 /// Test binaries whose name begins so are disturbed by neighbours and run one test at a time.
 const QUIET: &str = "quiet";
 
@@ -150,7 +153,12 @@ impl Tier {
                 let on_board = Group { on_board: true, words: &[BOARDS], ..group.clone() };
                 vec![Group { words: &["--skip", BOARDS], ..group }, on_board, quiet]
             }
-            Tier::Host | Tier::Services => vec![group, quiet],
+            Tier::Services => {
+                let boots = |job: &Job| matches!(job, Job::Binary(binary) if begins(binary, BOOTS));
+                let (boots, jobs) = group.jobs.into_iter().partition(boots);
+                vec![Group { jobs, ..group }, alone(boots, Lane::Booting), quiet]
+            }
+            Tier::Host => vec![group, quiet],
         };
         groups.retain(|group| !group.jobs.is_empty());
         groups
@@ -246,6 +254,7 @@ mod tests {
         let built = built(
             &[
                 ("powerband", Kind::Program, "powerband"),
+                ("powerband", Kind::Integration, "services_boot"),
                 ("powerband", Kind::Integration, "services_page"),
                 ("powerband-bench-virtual", Kind::Integration, "it"),
                 ("powerband-bench-virtual", Kind::Integration, "pure_traces"),
@@ -259,7 +268,8 @@ mod tests {
         assert_eq!(groups(Tier::Pure, &built), [(titles(&pure), 2, 2), (titles(&["examples"]), 1, 1)]);
         let host = ["powerband/powerband", "powerband-host/lib"];
         assert_eq!(groups(Tier::Host, &built), [(titles(&host), 2, 3)]);
-        assert_eq!(groups(Tier::Services, &built), [(titles(&["powerband/services_page"]), 1, 1)]);
+        let (page, boot) = (titles(&["powerband/services_page"]), titles(&["powerband/services_boot"]));
+        assert_eq!(groups(Tier::Services, &built), [(page, 1, 1), (boot, 1, 1)]);
         let guest = (titles(&["powerband-bench-virtual/it"]), 1, 1);
         assert_eq!(groups(Tier::Guest, &built), [guest.clone(), guest]);
         let words: Vec<_> = Tier::Guest.groups(&built).iter().map(|group| (group.words, group.on_board)).collect();
