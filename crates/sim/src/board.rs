@@ -112,7 +112,7 @@ pub(crate) struct Outgoing {
 }
 
 /// Everything one machine is.
-pub(crate) struct Board {
+pub struct Board {
     pub(crate) side: Side,
     pub(crate) has_far: bool,
     pub(crate) profile: Arc<Profile>,
@@ -360,6 +360,12 @@ impl Board {
         self.cpufreq_planned_ns = None;
         let times = Times::of(&self.cpus, self.now_ns, &self.profile);
         self.cpufreq.run_due(self.now_ns, &times);
+    }
+
+    /// Virtual time, ns since it booted.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
     }
 
     /// Lets changes of clock take effect and plans cpufreq's next turn. To be called after anything that touched it.

@@ -5,14 +5,14 @@
 //! [`powerband_machine::World::wait`], by events; a machine on which nothing runs costs none. Work is cycles that a
 //! CPU retires at its clock, so that whatever turns the clock is felt in what a load reports and in what the modelled
 //! meter reads. All running arithmetic is in integers (ns, kHz, millionths of a cycle, fJ), all random draws are keyed by
-//! seed, component and index: equal seeds give equal bytes. What may go wrong on a machine is drawn in the same way, and only
-//! on request ([`SimWorld::inject`]).
+//! seed, component and index: equal seeds give equal bytes. What goes wrong on a machine comes from outside
+//! ([`Interference`]).
 pub mod cpufreq;
 
 mod board;
 mod cpuidle;
 mod daemon;
-mod fault;
+mod interference;
 mod latency;
 mod machine;
 mod meters;
@@ -37,11 +37,12 @@ mod watching;
 mod work;
 mod world;
 
+pub use board::Board;
 pub use cpuidle::{IdleGovernor, IdleSpec, IdleState};
-pub use fault::{Blunder, Ending, Fault, FaultPlan, Faults, Hand, Image, LoggedWrite};
+pub use interference::{Interference, Refusal, Step};
 pub use meters::{MeterSpec, Share, Shows, Wrong};
 pub use nic::{Driver, Stmmac};
-pub use noise::NoiseSpec;
+pub use noise::{NoiseSpec, keyed};
 pub use play::Stretch;
 pub use power::{IdleStep, PowerSpec};
 pub use profile::{

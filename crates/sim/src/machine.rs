@@ -1,5 +1,6 @@
-//! A simulated machine as a device: the board, and what may go wrong on it.
+//! A simulated machine as a device: the board, and who may interfere with what its owner does.
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use powerband_machine::{
     Action, Change as _, Device, Entry, EntryId, Errno, Finished, Handle, Hold, Identity, Job, Ledger, LedgerError,
@@ -10,7 +11,7 @@ use powerband_record::Side;
 
 use crate::SimError;
 use crate::board::Board;
-use crate::fault::{Blunder, Ending, FaultPlan, Faults, Hands, Refusal, Step};
+use crate::interference::{Interference, Refusal, Step};
 use crate::nic;
 use crate::profile::Profile;
 use crate::schedule::Group;
@@ -20,7 +21,7 @@ pub(crate) struct SimDevice {
     pub(crate) board: Board,
     /// What was held before this boot, and is not done again.
     forgotten: BTreeSet<EntryId>,
-    faults: Option<Faults>,
+    pub(crate) interference: Option<Rc<dyn Interference>>,
 }
 
 /// With its ledger.
@@ -30,13 +31,12 @@ pub(crate) type SimMachine = Ledgered<SimDevice>;
 pub(crate) fn boot(profile: Profile, side: Side, has_far: bool, seed: u64) -> Result<SimMachine, SimError> {
     let board = Board::boot(profile, side, has_far, seed)?;
     let ledger = Ledger::load(Box::new(MemoryLedger::default()), &board.identity.boot_id)?;
-    Ok(Ledgered::new(SimDevice { board, forgotten: BTreeSet::new(), faults: None }, ledger))
+    Ok(Ledgered::new(SimDevice { board, forgotten: BTreeSet::new(), interference: None }, ledger))
 }
 
 /// Keeps the ledger in `store` from now on; answers what it says is set and not undone, which is to be done again.
 pub(crate) fn keep_ledger(machine: &mut SimMachine, store: Box<dyn LedgerStore>) -> Result<Vec<Action>, SimError> {
-    let ledger = Ledger::load(store, &machine.device().board.identity.boot_id)?;
-    machine.set_ledger(ledger);
+    load_ledger(machine, store)?;
     let open = machine.open_entries();
     let held = open.iter().filter(|entry| entry.turn.hold == Hold::Held);
     machine.device_mut().forgotten = held.map(|entry| entry.id).collect();
@@ -44,51 +44,38 @@ pub(crate) fn keep_ledger(machine: &mut SimMachine, store: Box<dyn LedgerStore>)
     Ok(set.map(|entry| entry.turn.action.clone()).collect())
 }
 
-/// Lets things go wrong from now on, and keeps the ledger on a disk of theirs.
-pub(crate) fn inject(machine: &mut SimMachine, plan: FaultPlan) -> Result<Faults, SimError> {
-    let faults = Faults::new(plan);
-    let ledger = Ledger::load(faults.store(), &machine.device().board.identity.boot_id)?;
+/// Keeps the ledger in `store` from now on, and reads it.
+pub(crate) fn load_ledger(machine: &mut SimMachine, store: Box<dyn LedgerStore>) -> Result<(), SimError> {
+    let ledger = Ledger::load(store, &machine.device().board.identity.boot_id)?;
     machine.set_ledger(ledger);
-    machine.device_mut().faults = Some(faults.clone());
-    Ok(faults)
-}
-
-/// Somebody else owns the machine from now on: what its last owner ran is ended, and after a power cut `fresh` is
-/// what has booted.
-pub(crate) fn succeed(machine: &mut SimMachine, fresh: Option<Board>) -> Result<(), SimError> {
-    let device = machine.device_mut();
-    if let Some(mut fresh) = fresh {
-        fresh.keep_files_of(&device.board);
-        device.board = fresh;
-    }
-    device.board.end_all();
-    device.board.close_all();
-    if let Some(faults) = &device.faults {
-        let loaded = Ledger::load(faults.store(), &device.board.identity.boot_id);
-        let ledger = loaded.inspect_err(|_| faults.give_up())?;
-        machine.set_ledger(ledger);
-    }
     Ok(())
 }
 
 impl SimDevice {
-    /// How the owner has ended, if it has.
-    fn ended(&self) -> Option<Ending> {
-        self.faults.as_ref().and_then(Faults::ended)
+    /// One step of the owner; the error is what it gets for an answer.
+    pub(crate) fn meet(&mut self, step: Step) -> Result<(), Errno> {
+        self.interference.as_ref().map_or(Ok(()), |interference| interference.meet(&mut self.board, step))
     }
 
-    pub(crate) fn faults(&self) -> Option<&Faults> {
-        self.faults.as_ref()
+    fn read_in_step(&mut self, path: &str, step: Step) -> Result<String, Errno> {
+        self.meet(step)?;
+        self.board.read(path)
     }
 
-    pub(crate) fn hands(&mut self) -> Hands<'_> {
-        Hands { board: &mut self.board, faults: self.faults.as_ref() }
+    fn change(&mut self, action: &Action, undoes: Option<(EntryId, Hold)>) -> Result<(), Refusal> {
+        match &self.interference {
+            Some(interference) => interference.perform(&mut self.board, action, undoes),
+            None => self.board.perform(action),
+        }
     }
 }
 
 impl Board {
     /// Does one action.
-    pub(crate) fn perform(&mut self, action: &Action) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// The kernel's refusal, or that there is no model of it.
+    pub fn perform(&mut self, action: &Action) -> Result<(), Refusal> {
         let plain = |errno| (errno, None);
         match action {
             Action::WriteFile { path, text } | Action::ReplaceFile { path, text } => {
@@ -129,6 +116,12 @@ impl Board {
         }
     }
 
+    /// The names of the control groups there are.
+    #[must_use]
+    pub fn groups(&self) -> Vec<String> {
+        self.groups.iter().filter(|group| group.exists).map(|group| group.name.clone()).collect()
+    }
+
     /// The number of a group that exists.
     pub(crate) fn find_group(&self, name: &str) -> Option<u32> {
         (0_u32..).zip(&self.groups).find(|(_, group)| group.exists && group.name == name).map(|(number, _)| number)
@@ -139,26 +132,28 @@ impl Device for SimDevice {
     fn read_for_ledger(&mut self, path: &str, purpose: LedgerRead) -> Result<String, Errno> {
         match purpose {
             LedgerRead::Intent => self.board.read(path),
-            LedgerRead::Comparison => self.hands().read(path, Step::Compare),
+            LedgerRead::Comparison => self.read_in_step(path, Step::Compare),
         }
     }
 
     fn prepare(&mut self, turn: &Turn) -> Result<Turn, LedgerError> {
-        self.hands().note_intent(&turn.action);
+        if let Some(interference) = &self.interference {
+            interference.announced(&turn.action);
+        }
         Ok(turn.clone())
     }
 
     fn perform(&mut self, _entry: EntryId, turn: &Turn) -> Result<Performed, LedgerError> {
-        let mut hands = self.hands();
-        let refusal = hands.act(turn).err();
-        let mut read = |path: &String| hands.read(path, Step::ReadBack).ok().map(|text| text.trim_end().to_owned());
+        let refusal = self.change(&turn.action, None).err();
+        let mut read =
+            |path: &String| self.read_in_step(path, Step::ReadBack).ok().map(|text| text.trim_end().to_owned());
         let reads_back = turn.read_back.as_ref().and_then(&mut read);
         let (errno, words) = refusal.map_or((None, None), |(errno, words)| (Some(errno), words));
         Ok(Performed { errno, words, reads_back })
     }
 
     fn take_back(&mut self, action: &Action, entry: EntryId, hold: Hold) -> Result<(), Errno> {
-        self.hands().take_back(action, entry, hold).map_err(|(errno, _)| errno)
+        self.change(action, Some((entry, hold))).map_err(|(errno, _)| errno)
     }
 
     fn settled(&mut self, entry: &OpenEntry) -> Option<Undone> {
@@ -166,7 +161,7 @@ impl Device for SimDevice {
     }
 
     fn breaks(&self, rule: Rule) -> bool {
-        self.faults.as_ref().is_some_and(|faults| faults.blunder(Blunder::Breaks(rule)))
+        self.interference.as_ref().is_some_and(|interference| interference.breaks(rule))
     }
 }
 
@@ -176,23 +171,23 @@ impl Look for SimDevice {
     }
 
     fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
-        self.hands().meet(Step::Look)?;
+        self.meet(Step::Look)?;
         self.board.list(folder)
     }
 
     fn read(&mut self, path: &str) -> Result<String, Errno> {
-        self.hands().read(path, Step::Look)
+        self.read_in_step(path, Step::Look)
     }
 
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        self.hands().meet(Step::Look)?;
+        self.meet(Step::Look)?;
         self.board.open(path)
     }
 
     fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
         into.clear();
         for &handle in handles {
-            let met = self.hands().meet(Step::Look);
+            let met = self.meet(Step::Look);
             into.push(met.and_then(|()| self.board.read_handle(handle)));
         }
     }
@@ -205,12 +200,12 @@ impl Look for SimDevice {
 impl Run for SimDevice {
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         let refused = |errno| SpawnError::Refused { what: job.work.kind().to_owned(), errno };
-        self.hands().meet(Step::Spawn).map_err(refused)?;
+        self.meet(Step::Spawn).map_err(refused)?;
         self.board.spawn(job)
     }
 
     fn end(&mut self, process: ProcessId, force: bool) {
-        if self.ended().is_none() {
+        if !self.interference.as_ref().is_some_and(|interference| interference.has_ended()) {
             self.board.end(process, force);
         }
     }

@@ -413,7 +413,7 @@ impl Board {
     }
 
     /// Ends a process from outside.
-    pub(crate) fn end(&mut self, id: ProcessId, force: bool) {
+    pub fn end(&mut self, id: ProcessId, force: bool) {
         let Some(process) = self.index_of(id) else { return };
         if matches!(self.process(process).body, Body::Gone) {
             return;
@@ -425,7 +425,8 @@ impl Board {
     }
 
     /// The processes that run.
-    pub(crate) fn running(&self) -> Vec<ProcessId> {
+    #[must_use]
+    pub fn running(&self) -> Vec<ProcessId> {
         self.processes.iter().filter(|process| !matches!(process.body, Body::Gone)).map(|process| process.id).collect()
     }
 

@@ -294,13 +294,15 @@ fn is_kernels(path: &str) -> bool {
 
 impl Board {
     /// The ordinary files there are.
-    pub(crate) fn ordinary_files(&self) -> Vec<String> {
+    #[must_use]
+    pub fn ordinary_files(&self) -> Vec<String> {
         let files = self.tree.nodes.iter().filter(|(_, node)| matches!(node, Node::File(_)));
         files.map(|(path, _)| path.clone()).collect()
     }
 
     /// Files whose value anybody may change: kernel settings, ordinary files, governors and limits.
-    pub(crate) fn settable(&self) -> Vec<String> {
+    #[must_use]
+    pub fn settable(&self) -> Vec<String> {
         let own = self.tree.nodes.iter().filter(|(_, node)| matches!(node, Node::File(_) | Node::Sysctl { .. }));
         let mut all: Vec<String> = own.map(|(path, _)| path.clone()).collect();
         for policy in &self.profile.cpufreq.policies {
@@ -390,7 +392,11 @@ impl Board {
         }
     }
 
-    pub(crate) fn read(&mut self, path: &str) -> Result<String, Errno> {
+    /// What a path reads.
+    ///
+    /// # Errors
+    /// As the kernel.
+    pub fn read(&mut self, path: &str) -> Result<String, Errno> {
         match Readable::of(path) {
             Readable::Command(_) => return Err(Errno::EOPNOTSUPP),
             Readable::Coalescing(place) if place.device == DEVICE => return self.nic.coalescing()?.read(&place),

@@ -1,5 +1,5 @@
 //! A World of simulated machines: one clock, which moves only while somebody waits.
-mod faulty;
+mod interfered;
 
 use std::collections::VecDeque;
 

@@ -17,7 +17,7 @@ const TABLE: &[Row] = &[
     Row { name: "cpuspeed", may: "" },
     Row { name: "advice", may: "stats" },
     // Of tests and benchmarks: no row names it, so whoever imports it does so as a dev-dependency.
-    Row { name: "testkit", may: "stats advice" },
+    Row { name: "testkit", may: "record stats advice machine sim" },
     Row { name: "machine", may: "record" },
     Row { name: "host", may: "record machine" },
     Row { name: "sim", may: "record machine cpuspeed" },
@@ -52,7 +52,7 @@ const TABLE: &[Row] = &[
 const EDGE_ONLY: [&str; 5] = ["anyhow", "clap", "clap_complete", "clap_mangen", "indicatif"];
 
 /// Crates that are handed everything: time, chance and files come from outside.
-const PURE: [&str; 6] = ["record", "report", "advice", "cpuspeed", "raster", "testkit"];
+const PURE: [&str; 5] = ["record", "report", "advice", "cpuspeed", "raster"];
 
 /// What would bring time, chance or the system in. Matched from the beginning of a dependency's name.
 const IMPURE: [&str; 8] = ["rand", "getrandom", "fastrand", "chrono", "time", "rustix", "libc", "tempfile"];

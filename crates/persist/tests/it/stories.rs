@@ -6,7 +6,8 @@ use powerband_knob::restore;
 use powerband_machine::{Action, EntryId, Hold, Machine, Turn, World};
 use powerband_persist::{FileChange, Keeping, MANIFEST, Manifest, kept_entries};
 use powerband_record::Side;
-use powerband_sim::{Ending, Fault, FaultPlan, Faults, Profile, SimWorld};
+use powerband_sim::{Profile, SimWorld};
+use powerband_testkit::faults::{Ending, Fault, FaultPlan, Faults};
 
 type Files = BTreeMap<&'static str, Option<&'static str>>;
 
@@ -61,7 +62,7 @@ fn recover(world: &mut SimWorld, faults: &Faults) {
         let _ = near(world).read("/etc/hostname");
     }
     if faults.ended().is_some() {
-        world.succeed().unwrap();
+        faults.succeed(world).unwrap();
     }
     let open = near(world).open_entries();
     let held: Vec<EntryId> = open.iter().filter(|entry| entry.turn.hold == Hold::Held).map(|entry| entry.id).collect();
@@ -110,7 +111,7 @@ fn story(seed: u64) {
     for (path, text) in before.iter().filter_map(|(path, text)| Some((path, (*text)?))) {
         near(&mut world).act(&Turn::write(path, text)).unwrap();
     }
-    let faults = world.inject(FaultPlan { seed, one_in: 0, blunder: None }).unwrap();
+    let faults = Faults::inject(&mut world, FaultPlan { seed, one_in: 0, blunder: None }).unwrap();
     assert_eq!(state(&mut world), Some(0), "{:?}", now(&mut world));
     let (mut at, goals) = (0, [&before, &one, &two]);
     for goal in 1..=2 {
@@ -126,7 +127,7 @@ fn story(seed: u64) {
     strike(&faults, seed, 3);
     unkeep(&mut world);
     recover(&mut world, &faults);
-    world.heal();
+    faults.heal(&mut world);
     unkeep(&mut world);
     assert_eq!(state(&mut world), Some(0), "seed {seed}: {:?}", now(&mut world));
     assert_eq!(near(&mut world).open_entries(), [], "seed {seed}");

@@ -233,6 +233,18 @@ impl Board {
         self.aim(cpu);
     }
 
+    /// The CPUs in service, or those that are not.
+    #[must_use]
+    pub fn cpus_online(&self, online: bool) -> Vec<u32> {
+        (0..).zip(&self.cpus).filter(|(_, cpu)| cpu.online == online).map(|(cpu, _)| cpu).collect()
+    }
+
+    /// Takes a CPU out of service or back, and what follows from it; what ran there moves on.
+    pub fn switch(&mut self, cpu: u32, online: bool) {
+        self.set_online(cpu, online);
+        self.follow_cpufreq();
+    }
+
     /// Takes a CPU out of service or back; what ran there moves on.
     pub(crate) fn set_online(&mut self, cpu: u32, online: bool) {
         if self.cpu(cpu).online == online {

@@ -1,7 +1,8 @@
 //! Faults by themselves: what strikes, whom, and what is left when the owner ends.
 use powerband_machine::{Action, Errno, Hold, LedgerError, Machine, Turn, Wake, World};
 use powerband_record::Side;
-use powerband_sim::{Ending, Fault, FaultPlan, Faults, Hand, SimWorld};
+use powerband_sim::SimWorld;
+use powerband_testkit::faults::{Ending, Fault, FaultPlan, Faults, Hand};
 
 use crate::rig::{alone, job, quiet};
 
@@ -18,7 +19,7 @@ fn turn(text: &str) -> Turn {
 fn calm() -> (SimWorld, Faults) {
     let mut world = alone(quiet("pc"));
     near(&mut world).act(&turn("old")).unwrap();
-    let faults = world.inject(FaultPlan { seed: 5, one_in: 0, blunder: None }).unwrap();
+    let faults = Faults::inject(&mut world, FaultPlan { seed: 5, one_in: 0, blunder: None }).unwrap();
     (world, faults)
 }
 
@@ -47,7 +48,7 @@ fn an_owner_may_end_before_and_after_each_part_of_an_action() {
             assert_eq!(faults.ended(), Some(ending));
             assert!(matches!(world.wait(None), Wake::Lost(Side::Near, _)));
             is_ledger_error(near(&mut world).act(&turn("newer")), Errno::EIO);
-            world.succeed().unwrap();
+            faults.succeed(&mut world).unwrap();
             assert_eq!(reads(&mut world), if acted { "new" } else { "old" }, "{ending:?} in step {step}");
             // A record that was being written may have arrived.
             let found = near(&mut world).open_entries().len();
@@ -65,7 +66,7 @@ fn a_power_cut_boots_anew_and_keeps_ordinary_files() {
     near(&mut world).act(&swappiness).unwrap();
     faults.end_at(0, Ending::PowerCut);
     near(&mut world).read(PATH).unwrap_err();
-    world.succeed().unwrap();
+    faults.succeed(&mut world).unwrap();
     assert_ne!(near(&mut world).identity().boot_id, boot);
     assert_eq!((reads(&mut world).as_str(), world.now_ns()), ("new", 0));
     assert_eq!(near(&mut world).read("/proc/sys/vm/swappiness").unwrap(), "60\n");
@@ -79,9 +80,9 @@ fn loads_die_with_their_owner() {
     near(&mut world).spawn(&job(work)).unwrap();
     faults.end_at(0, Ending::Crash);
     assert!(matches!(world.wait(None), Wake::Lost(..)));
-    assert_eq!(world.running(Side::Near), 1);
-    world.succeed().unwrap();
-    assert_eq!(world.running(Side::Near), 0);
+    assert_eq!(world.board(Side::Near).unwrap().running().len(), 1);
+    faults.succeed(&mut world).unwrap();
+    assert_eq!(world.board(Side::Near).unwrap().running().len(), 0);
     assert_eq!(world.wait(Some(2_000_000_000)), Wake::Deadline, "the next owner hears nothing of it");
 }
 
@@ -102,7 +103,7 @@ fn a_lasting_refusal_lasts_until_it_is_healed() {
     for _ in 0..5 {
         assert!(near(&mut world).act(&turn("new")).unwrap().errno.is_some());
     }
-    world.heal();
+    faults.heal(&mut world);
     assert_eq!(near(&mut world).act(&turn("new")).unwrap().errno, None);
     assert_eq!(faults.tally().get(&Fault::RefusedLasting), Some(&1));
 }
@@ -122,7 +123,7 @@ fn a_value_may_be_clamped_a_moment_later() {
 fn equal_seeds_strike_alike() {
     let life = |seed| {
         let (mut world, _) = calm();
-        let faults = world.inject(FaultPlan { seed, one_in: 3, blunder: None }).unwrap();
+        let faults = Faults::inject(&mut world, FaultPlan { seed, one_in: 3, blunder: None }).unwrap();
         for text in ["a", "b", "c", "d", "e", "f", "g", "h"] {
             let _acted = near(&mut world).act(&turn(text));
             let until = world.now_ns() + 1_000_000;

@@ -3,7 +3,8 @@
 use powerband_experiment::{Plan, Resolved, resolve};
 use powerband_load::{CounterLoad, Load, StreamLoad};
 use powerband_record::{Metric, Started};
-use powerband_sim::{Ending, SimWorld};
+use powerband_sim::SimWorld;
+use powerband_testkit::faults::Ending;
 
 use super::draw::Draw;
 use super::files::{MACHINES, profile};

@@ -9,7 +9,8 @@ use powerband_experiment::{
 use powerband_knob::restore;
 use powerband_machine::{EntryId, Hold, StopSignal, World};
 use powerband_record::{Event, Outcome, PlannedTrial, Side, Started, Void};
-use powerband_sim::{Ending, Fault, FaultPlan, Faults, SimWorld};
+use powerband_sim::SimWorld;
+use powerband_testkit::faults::{Ending, Fault, FaultPlan, Faults};
 
 use super::careless::careless;
 use super::course::{Break, Course, Ground, PARTS, Slip, TRIAL_NS};
@@ -233,8 +234,8 @@ impl<'c> Player<'c> {
         if self.course.ground == Ground::Boot {
             (self.world, self.faults) = boot(self.course);
         }
-        self.world.heal();
-        self.world.succeed().unwrap();
+        self.faults.heal(&mut self.world);
+        self.faults.succeed(&mut self.world).unwrap();
         if self.course.slip == Some(Slip::LeavesWhatIsHeld) {
             return;
         }
@@ -341,7 +342,7 @@ fn files(ground: Ground, world: &mut SimWorld) -> Files {
 
 fn boot(course: &Course) -> (SimWorld, Faults) {
     let mut world = course.world();
-    let faults = world.inject(FaultPlan { seed: course.seed, one_in: 0, blunder: None }).unwrap();
+    let faults = Faults::inject(&mut world, FaultPlan { seed: course.seed, one_in: 0, blunder: None }).unwrap();
     (world, faults)
 }
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use powerband_machine::{Errno, Ledger, MemoryLedger};
-use powerband_sim::Image;
+use powerband_testkit::faults::Image;
 use serde_json::Value;
 
 use super::files::write;

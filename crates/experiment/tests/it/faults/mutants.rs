@@ -1,6 +1,6 @@
 //! Each checker sees a mistake made on purpose, and is content with the same stories without it.
 use powerband_machine::Rule;
-use powerband_sim::Blunder;
+use powerband_testkit::faults::Blunder;
 
 use super::course::{Course, Ground, Slip};
 use super::judge;

@@ -6,7 +6,7 @@
 //! so it is written back whatever reads there. And a limit that is undone to nobody's where the stranger wrote the
 //! hardware's own: what reads there stays what he wrote.
 use powerband_machine::Hold;
-use powerband_sim::{Ending, Hand, LoggedWrite};
+use powerband_testkit::faults::{Ending, Hand, LoggedWrite};
 
 use super::play::{Done, Record};
 use super::story::Deed;

@@ -6,7 +6,8 @@ use powerband_knob::{Restored, Selection, apply, restore};
 use powerband_load::{CounterLoad, Load};
 use powerband_machine::{EntryId, Hold, Job, Machine, OpenEntry, Wake, World};
 use powerband_record::{Event, Setting, Side, Work};
-use powerband_sim::{Ending, Fault, FaultPlan, Faults, Image, LoggedWrite, SimWorld};
+use powerband_sim::SimWorld;
+use powerband_testkit::faults::{Ending, Fault, FaultPlan, Faults, Image, LoggedWrite};
 
 use super::files::{Files, profile, snapshot, write};
 use super::going_on::{Told, go_on};
@@ -86,13 +87,13 @@ pub(super) fn play(story: &Story) -> Record {
     prepare(&mut world, &story.found);
     let before = snapshot(world.machine(Side::Near).unwrap());
     let plan = FaultPlan { seed: story.seed, one_in: story.one_in, blunder: story.blunder };
-    let faults = world.inject(plan).unwrap();
+    let faults = Faults::inject(&mut world, plan).unwrap();
     let (done, found, outlived) = (Vec::new(), Vec::new(), Vec::new());
     let mut player = Player { story, world, faults, done, found, outlived };
     for command in &story.commands {
         player.command(command);
     }
-    player.world.heal();
+    player.faults.heal(&mut player.world);
     player.command(&Command::whole(Deed::PutBack));
     player.command(&Command::whole(story.last.clone()));
     player.record(before)
@@ -122,7 +123,7 @@ impl Player<'_> {
             self.faults.end_at(began + after, ending);
         }
         let image = self.faults.disk();
-        let ready = self.world.succeed().is_ok();
+        let ready = self.faults.succeed(&mut self.world).is_ok();
         let open = ready.then(|| self.machine().open_entries().iter().map(|entry| entry.id.0).collect());
         self.found.push(Found { image, open });
         // Somebody types it, or the guardian wakes up; a limit may take effect meanwhile.
@@ -132,7 +133,7 @@ impl Player<'_> {
             self.perform(&command.deed);
         }
         let ended = self.faults.ended();
-        if ended.is_none() && self.world.running(Side::Near) > 0 {
+        if ended.is_none() && !self.world.board(Side::Near).unwrap().running().is_empty() {
             self.outlived.push(format!("{:?}", command.deed));
         }
         let closed = ended.is_none() && self.machine().open_entries().is_empty();
@@ -233,7 +234,7 @@ impl Player<'_> {
             found: self.found,
             open,
             boot_id,
-            groups: self.world.groups(Side::Near),
+            groups: self.world.board(Side::Near).unwrap().groups(),
             outlived: self.outlived,
             tally: self.faults.tally(),
             told: self.story.course.as_ref().and_then(go_on),

@@ -2,7 +2,8 @@
 use powerband_knob::{Restored, Selection, apply, restore};
 use powerband_machine::{Action, EntryId, Hold, Machine, Turn, World};
 use powerband_record::{Setting, Side};
-use powerband_sim::{Fault, FaultPlan, Faults, SimWorld};
+use powerband_sim::SimWorld;
+use powerband_testkit::faults::{Fault, FaultPlan, Faults};
 
 use super::files::{profile, snapshot, write};
 use super::judge;
@@ -24,7 +25,7 @@ impl Scene {
             let near = world.machine(Side::Near).unwrap();
             apply(near, &Setting::parse(found).unwrap(), Hold::Set, &Selection::everywhere()).unwrap();
         }
-        let faults = world.inject(FaultPlan { seed: 1, one_in: 0, blunder: None }).unwrap();
+        let faults = Faults::inject(&mut world, FaultPlan { seed: 1, one_in: 0, blunder: None }).unwrap();
         Scene { world, faults }
     }
 
@@ -45,7 +46,7 @@ impl Scene {
 
     /// Takes back all that is open, as a new owner.
     fn undo(&mut self, force: bool) -> Restored {
-        self.world.succeed().unwrap();
+        self.faults.succeed(&mut self.world).unwrap();
         let open: Vec<EntryId> = self.near().open_entries().iter().map(|entry| entry.id).collect();
         restore(self.near(), &open, force)
     }
@@ -171,7 +172,7 @@ fn what_the_kernel_refused_is_not_taken_back() {
     let turn = Turn { undo, before, read_back, hold: Hold::Set, ..write(SWAPPINESS, "10") };
     scene.near().act(&turn).unwrap_err();
     assert_eq!(scene.near().open_entries().len(), 1);
-    scene.world.heal();
+    scene.faults.heal(&mut scene.world);
     scene.by_hand(SWAPPINESS, "10");
     assert!(scene.undo(false).complete());
     assert_eq!(scene.reads(SWAPPINESS), "10");

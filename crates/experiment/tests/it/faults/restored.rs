@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use powerband_machine::{Action, Hold, OpenEntry};
-use powerband_sim::{Fault, Hand, LoggedWrite};
+use powerband_testkit::faults::{Fault, Hand, LoggedWrite};
 
 use super::files::by_itself;
 use super::play::Record;

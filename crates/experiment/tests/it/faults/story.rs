@@ -1,5 +1,5 @@
 //! What a story is: the machine, how it was found, what its owners do one after the other, drawn from the seed.
-use powerband_sim::{Blunder, Ending};
+use powerband_testkit::faults::{Blunder, Ending};
 
 use super::course::Course;
 use super::draw::Draw;

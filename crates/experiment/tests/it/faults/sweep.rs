@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-use powerband_sim::{Ending, Fault};
+use powerband_testkit::faults::{Ending, Fault};
 
 use super::judge;
 use super::play::{Record, play};

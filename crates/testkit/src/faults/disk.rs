@@ -9,7 +9,7 @@ const FOR_GOOD: u32 = u32::MAX;
 
 /// The bytes of one ledger.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Disk {
+pub(super) struct Disk {
     /// What a reader sees.
     bytes: Vec<u8>,
     /// So many of them survive a power cut.

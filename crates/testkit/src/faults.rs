@@ -1,6 +1,6 @@
 //! Faults on purpose: what goes wrong on a simulated machine, drawn from a seed step by step, and a record of who wrote what.
 //!
-//! Every crossing of the Machine seam is a numbered step. Whether something strikes there, and what, depends on the seed
+//! Every step of the owner is numbered, on the machine, on the disk of its ledger and in its journal. Whether something strikes there, and what, depends on the seed
 //! and that number alone, so that one seed replays a whole story.
 mod disk;
 mod hands;
@@ -10,15 +10,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use powerband_machine::{EntryId, Errno, LedgerStore, Rule};
+use powerband_machine::{EntryId, Errno, Rule};
+use powerband_record::Side;
+use powerband_sim::{SimError, SimWorld, keyed};
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng as _;
 
-use crate::noise::keyed;
-
-use disk::Disk;
 pub use disk::Image;
-pub(crate) use hands::{Hands, Refusal};
+use disk::{Disk, SimDisk};
 pub use log::{Hand, LoggedWrite};
 
 /// What may go wrong, and how often.
@@ -60,7 +59,7 @@ pub enum Fault {
     RefusedOnce,
     /// The same file refuses a few writes in a row.
     RefusedOften,
-    /// The same file refuses until [`crate::SimWorld::heal`].
+    /// The same file refuses until [`Faults::heal`].
     RefusedLasting,
     /// One write is refused after a part of it was stored, as a vector of numbers is whose second one the kernel does not take.
     RefusedInPart,
@@ -84,7 +83,7 @@ pub enum Fault {
     Foreign,
     /// The disk of the ledger is full for a few appends.
     DiskFull,
-    /// It is full until [`crate::SimWorld::heal`].
+    /// It is full until [`Faults::heal`].
     DiskFullLasting,
     /// The journal takes no event.
     JournalRefused,
@@ -121,27 +120,15 @@ impl Fault {
     ];
 }
 
-/// Where the owner is.
+/// Where the owner is: on the machine ([`powerband_sim::Step`]), or with what it records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Reads, lists or opens.
-    Look,
-    /// Is about to act.
-    Perform,
-    /// Reads what came of it. No other hand moves before it: what it wrote could not be told from what came of ours.
-    ReadBack,
-    /// Reads before taking back. No other hand moves from here until it is undone: no comparison could see that.
-    Compare,
-    /// Is about to take back.
-    TakeBack,
+enum Step {
+    /// On the machine.
+    On(powerband_sim::Step),
     /// Writes a record of the ledger.
     Append,
     /// Writes the ledger anew.
     Replace,
-    /// Starts a load.
-    Spawn,
-    /// Waits.
-    Wait,
     /// Writes an event of the journal.
     Journal,
 }
@@ -149,9 +136,10 @@ pub(crate) enum Step {
 impl Step {
     /// Most steps are readings and few are waits: the rate of each, so that no kind of step has all the faults.
     fn weigh(self, one_in: u64) -> u64 {
+        use powerband_sim::Step::{Look, Spawn, Wait};
         match self {
-            Step::Look => one_in.saturating_mul(8),
-            Step::Spawn | Step::Wait => one_in.div_ceil(8),
+            Step::On(Look) => one_in.saturating_mul(8),
+            Step::On(Spawn | Wait) => one_in.div_ceil(8),
             _ => one_in,
         }
     }
@@ -162,9 +150,10 @@ impl Step {
             ClampedLate, DiskFull, DiskFullLasting, Foreign, JournalRefused, LoadDied, Offline, Online, RefusedInPart,
             RefusedLasting, RefusedOften, RefusedOnce, RefusedTooLate, SpawnRefused, Unreadable, Vanished,
         };
+        use powerband_sim::Step::{Compare, Look, Perform, ReadBack, Spawn, TakeBack, Wait};
         match self {
-            Step::Look => &[Unreadable, Unreadable, Foreign, Foreign, Vanished],
-            Step::Perform => &[
+            Step::On(Look) => &[Unreadable, Unreadable, Foreign, Foreign, Vanished],
+            Step::On(Perform) => &[
                 RefusedOnce,
                 RefusedOften,
                 RefusedLasting,
@@ -175,20 +164,19 @@ impl Step {
                 Foreign,
                 Foreign,
             ],
-            Step::ReadBack => &[Unreadable],
-            Step::Compare => &[Unreadable],
-            Step::TakeBack => &[RefusedOnce, RefusedOften, RefusedLasting, RefusedInPart, RefusedTooLate],
+            Step::On(ReadBack | Compare) => &[Unreadable],
+            Step::On(TakeBack) => &[RefusedOnce, RefusedOften, RefusedLasting, RefusedInPart, RefusedTooLate],
             Step::Append => &[DiskFull, DiskFullLasting],
             Step::Replace => &[DiskFull],
-            Step::Spawn => &[SpawnRefused, SpawnRefused, Foreign],
-            Step::Wait => &[LoadDied, Foreign, Foreign, Offline, Offline, Online, Vanished],
+            Step::On(Spawn) => &[SpawnRefused, SpawnRefused, Foreign],
+            Step::On(Wait) => &[LoadDied, Foreign, Foreign, Offline, Offline, Online, Vanished],
             Step::Journal => &[JournalRefused],
         }
     }
 }
 
 /// What a step meets.
-pub(crate) enum Strike {
+enum Strike {
     Nothing,
     /// The owner is dead, perhaps since this very step; the stream says how torn what it did was.
     Dead(Option<ChaCha8Rng>),
@@ -225,7 +213,54 @@ struct State {
 }
 
 impl Faults {
-    pub(crate) fn new(plan: FaultPlan) -> Self {
+    /// Lets things go wrong on the near machine of `world` from now on. Its ledger is kept on a simulated disk that outlives its
+    /// owner; who is killed is answered so by each call that can fail, until [`Faults::succeed`].
+    ///
+    /// # Errors
+    /// None with a disk that is empty; the World's signature has one.
+    pub fn inject(world: &mut SimWorld, plan: FaultPlan) -> Result<Faults, SimError> {
+        let faults = Faults::new(plan);
+        world.interfere(Rc::new(faults.clone()), faults.store())?;
+        Ok(faults)
+    }
+
+    /// A new owner takes over `world`, with the ledger as the disk has it.
+    ///
+    /// # Errors
+    /// [`SimError::Ledger`] when the ledger could not be read, which also ends this owner: nothing it does has effect.
+    pub fn succeed(&self, world: &mut SimWorld) -> Result<(), SimError> {
+        let ended = {
+            let mut state = self.0.borrow_mut();
+            if state.ended == Some(Ending::PowerCut) {
+                state.refusing.clear();
+                state.late.clear();
+            }
+            state.ended.take()
+        };
+        let succeeded = world.succeed(ended == Some(Ending::PowerCut), self.store());
+        succeeded.inspect_err(|_| {
+            self.0.borrow_mut().ended.get_or_insert(Ending::Crash);
+        })
+    }
+
+    /// From now on nothing goes wrong in `world`: what refused works, what was full has room, CPUs are back in service.
+    pub fn heal(&self, world: &mut SimWorld) {
+        {
+            let mut state = self.0.borrow_mut();
+            state.healed = true;
+            state.end_at = None;
+            state.planned.clear();
+            state.refusing.clear();
+            state.full = 0;
+            state.late.clear();
+        }
+        let Some(board) = world.board(Side::Near) else { return };
+        for cpu in board.cpus_online(false) {
+            board.switch(cpu, true);
+        }
+    }
+
+    fn new(plan: FaultPlan) -> Self {
         Faults(Rc::new(RefCell::new(State {
             plan,
             step: 0,
@@ -306,16 +341,16 @@ impl Faults {
     }
 
     /// The ledger's disk, for one owner.
-    pub(crate) fn store(&self) -> Box<dyn LedgerStore> {
-        Box::new(disk::SimDisk(self.clone()))
+    fn store(&self) -> Box<SimDisk> {
+        Box::new(SimDisk(self.clone()))
     }
 
-    pub(crate) fn blunder(&self, blunder: Blunder) -> bool {
+    fn blunder(&self, blunder: Blunder) -> bool {
         self.0.borrow().plan.blunder == Some(blunder)
     }
 
     /// Counts a step and says what it meets.
-    pub(crate) fn next(&self, step: Step) -> Strike {
+    fn next(&self, step: Step) -> Strike {
         let mut state = self.0.borrow_mut();
         if state.ended.is_some() {
             return Strike::Dead(None);
@@ -343,34 +378,8 @@ impl Faults {
         Strike::Fault(*pick(&mut stream, step.faults()), stream)
     }
 
-    pub(crate) fn struck(&self, fault: Fault) {
+    fn struck(&self, fault: Fault) {
         *self.0.borrow_mut().tally.entry(fault).or_default() += 1;
-    }
-
-    /// From now on nothing strikes, and what lasted ends.
-    pub(crate) fn heal(&self) {
-        let mut state = self.0.borrow_mut();
-        state.healed = true;
-        state.end_at = None;
-        state.planned.clear();
-        state.refusing.clear();
-        state.full = 0;
-        state.late.clear();
-    }
-
-    /// An owner that could not read its ledger ends before it did anything.
-    pub(crate) fn give_up(&self) {
-        self.0.borrow_mut().ended.get_or_insert(Ending::Crash);
-    }
-
-    /// A new owner acts.
-    pub(crate) fn succeed(&self) -> Option<Ending> {
-        let mut state = self.0.borrow_mut();
-        if state.ended == Some(Ending::PowerCut) {
-            state.refusing.clear();
-            state.late.clear();
-        }
-        state.ended.take()
     }
 }
 
