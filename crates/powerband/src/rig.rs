@@ -72,7 +72,8 @@ pub(crate) fn options(shared: &Shared) -> Options {
 /// Opens the machines that the options name.
 pub(crate) fn open(shared: &Shared, purpose: Purpose) -> Result<Rig, Failure> {
     let doing = typed::words().skip(1).collect::<Vec<_>>().join(" ");
-    let opening = Opening { seed: shared.seed, purpose, doing: &doing, for_a_moment: false };
+    let from_boot = purpose == Purpose::Measure;
+    let opening = Opening { seed: shared.seed, purpose, from_boot, doing: &doing, for_a_moment: false };
     Ok(powerband_rig::open(&names(shared), &opening, &mut output::note)?)
 }
 

@@ -29,11 +29,11 @@ pub fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -> Resu
 fn open_simulated(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -> Result<Rig, RigError> {
     let purpose = opening.purpose;
     // Noise matters to trials alone; what is set must be found again whatever seed the next command is given.
-    let seed = if purpose == Purpose::Measure { opening.seed.or(names.seed()?).unwrap_or(1) } else { 1 };
+    let seed = if opening.from_boot { opening.seed.or(names.seed()?).unwrap_or(1) } else { 1 };
     let mut world = names.simulated_world(seed)?;
     let interrupts = powerband_host::interrupts().map_err(RigError::World)?;
     world.interrupt_source(Box::new(interrupts));
-    if purpose == Purpose::Measure {
+    if opening.from_boot {
         return Ok(Rig { world: Box::new(world), ledgers: Vec::new(), locks: Vec::new(), noted: Vec::new() });
     }
     // What was set on a simulated machine is its ledger, done again on the fresh boot.

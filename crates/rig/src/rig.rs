@@ -27,6 +27,8 @@ pub struct Opening<'a> {
     pub seed: Option<u64>,
     /// What for.
     pub purpose: Purpose,
+    /// Whether simulated machines start from their boot, as for trials and their dry run, and not with what `set` keeps.
+    pub from_boot: bool,
     /// What we are doing, in the words we were called with: others find it in the locks.
     pub doing: &'a str,
     /// Whether the rig is closed within moments, so that others wait for its locks.

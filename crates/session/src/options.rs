@@ -67,7 +67,7 @@ impl Options {
     }
 
     pub(crate) fn opening<'a>(&self, seed: Option<u64>, doing: &'a str) -> Opening<'a> {
-        Opening { seed, purpose: self.purpose(), doing, for_a_moment: false }
+        Opening { seed, purpose: self.purpose(), from_boot: true, doing, for_a_moment: false }
     }
 
     /// The seed of an experiment, where one is given.

@@ -95,7 +95,8 @@ pub fn resume(
     let user = user_of_loads(started, asked.begun.as_root, &names).map_err(refused)?;
     let seed = names.seed()?.unwrap_or(started.seed);
     let doing = options.doing();
-    let opening = Opening { seed: Some(seed), purpose: Purpose::Measure, doing: &doing, for_a_moment: false };
+    let opening =
+        Opening { seed: Some(seed), purpose: Purpose::Measure, from_boot: true, doing: &doing, for_a_moment: false };
     let mut rig = powerband_rig::open(&names, &opening, notes)?;
     check_rig(started, rig.world()).map_err(|error| because(error.to_string()))?;
     dry_run::steps(&resolved, rig.world())?;

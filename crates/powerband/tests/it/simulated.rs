@@ -100,6 +100,19 @@ fn a_dry_run_of_an_experiment_turns_and_keeps_nothing() {
 }
 
 #[test]
+fn a_dry_run_starts_from_the_boot_as_trials_do() {
+    let desk = Desk::new();
+    desk.run(&on(&QUAD, &["set", "governor=powersave"])).ended(0);
+    let words = ["try", "governor=performance,ondemand", "--load", "counter", "--for", "1s", "--dry-run"];
+    let dry = desk.json(&on(&QUAD, &words));
+    let from = |setting: usize| dry["settings"][setting]["near"][0]["from"].clone();
+    assert_eq!((from(1), from(2)), ("ondemand".into(), "ondemand".into()));
+    // Two machines of one name are two, of which nothing is kept.
+    let pair = desk.json(&["run", "plans/coalesce-ping.toml", "--dry-run"]);
+    assert_eq!(pair["settings"].as_array().unwrap().len(), 5);
+}
+
+#[test]
 fn one_cpu_of_four_turns_one_policy_of_four() {
     let desk = Desk::new();
     let text = desk.run(&on(&QUAD, &["-c", "1", "set", "governor=powersave"])).ended(0).out;

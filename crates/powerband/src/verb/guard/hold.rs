@@ -96,7 +96,8 @@ impl Held {
         wrong: &BTreeSet<String>,
     ) -> Result<Again, Failure> {
         let doing = crate::typed::words().skip(1).collect::<Vec<_>>().join(" ");
-        let opening = Opening { seed: None, purpose: Purpose::Turn, doing: &doing, for_a_moment: true };
+        let opening =
+            Opening { seed: None, purpose: Purpose::Turn, from_boot: false, doing: &doing, for_a_moment: true };
         let mut rig = match powerband_rig::open(&rig::names(shared), &opening, &mut output::note) {
             Ok(rig) => rig,
             Err(RigError::Lock(LockError::Held(holder))) => return Ok(Again::Busy(holder)),
