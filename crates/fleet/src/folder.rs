@@ -91,7 +91,9 @@ impl Folder {
         let names = fs::read_dir(home).map(|entries| entries.flatten().map(|entry| entry.path()).collect());
         let all: Vec<Folder> =
             names.unwrap_or_else(|_| Vec::new()).iter().filter_map(|path| Folder::at(path).ok()).collect();
-        let dated = |folder: &Folder| folder.fleet().map(|fleet| (fleet.started_unix_s, fleet.key)).ok();
+        // Of several that began within a second the one written last.
+        let written = |folder: &Folder| fs::metadata(folder.path.join(FLEET)).and_then(|it| it.modified()).ok();
+        let dated = |folder: &Folder| folder.fleet().map(|it| (it.started_unix_s, written(folder), it.key)).ok();
         if text == "last" {
             let last = all.into_iter().max_by_key(dated);
             return last
@@ -300,5 +302,40 @@ impl Reader {
                 Ok(attempt)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+    use crate::Via;
+
+    #[test]
+    fn the_last_of_fleets_begun_within_a_second_is_the_one_written_last() {
+        let home = tempfile::tempdir().unwrap();
+        for (key, written_ms) in [("bbbbbbbb1", 1), ("cccccccc1", 3), ("aaaaaaaa1", 5)] {
+            let fleet = Fleet {
+                version: VERSION,
+                key: key.into(),
+                plan_file: String::new(),
+                plan: String::new(),
+                machine: None,
+                seed: 1,
+                blocks: 2,
+                at_once: 1,
+                nodes: Vec::new(),
+                via: Via::Command { command: String::new() },
+                program: String::new(),
+                store: None,
+                started_unix_s: 7,
+                command_line: Vec::new(),
+            };
+            let folder = Folder::make(home.path(), None, &fleet).unwrap();
+            let file = File::open(folder.path().join(FLEET)).unwrap();
+            file.set_modified(UNIX_EPOCH + Duration::from_millis(7_000 + written_ms)).unwrap();
+        }
+        assert_eq!(Folder::find(home.path(), "last").unwrap().fleet().unwrap().key, "aaaaaaaa1");
     }
 }
