@@ -90,7 +90,7 @@ const LINES: usize = 16;
 /// The steps of each setting; of a search those that are set once before it begins. Where they are many, a line for each setting
 /// unless all are asked for.
 fn all_steps(steps: &[Steps], searched: bool, verbose: bool) -> String {
-    let lines: usize = steps.iter().map(|of| 1 + of.lines().count() + of.notes.len()).sum();
+    let lines: usize = steps.iter().map(|of| 1 + of.lines().count() + of.around_load.len() + of.notes.len()).sum();
     if lines > LINES && !verbose {
         return counted_steps(steps, searched);
     }
@@ -100,6 +100,7 @@ fn all_steps(steps: &[Steps], searched: bool, verbose: bool) -> String {
         text += &line(&format!("{}{role}", steps.label));
         let side = |side: &str| if side.is_empty() { String::new() } else { side.replace('/', ": ") };
         text.extend(steps.lines().map(|(of, step)| line(&format!("    {}{}", side(&of), words(step)))));
+        text.extend(steps.around_load.iter().map(|it| line(&format!("    {it}"))));
         text.extend(steps.notes.iter().map(|note| line(&format!("    note: {note}"))));
     }
     text

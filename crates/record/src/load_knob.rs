@@ -68,6 +68,11 @@ impl Setting {
         self.assignments.iter().all(Assignment::is_neutral)
     }
 
+    /// What it changes around the load, and neither a machine nor the command: the environment, and what runs next to it.
+    pub fn around_load(&self) -> impl Iterator<Item = &Assignment> {
+        self.assignments.iter().filter(|it| it.knob.of_load().is_some() && !it.is_neutral())
+    }
+
     /// The part of it that changes machines.
     #[must_use]
     pub fn of_machines(&self) -> Setting {
@@ -242,6 +247,9 @@ mod tests {
         assert!(!setting.is_neutral());
         assert!(Setting::parse("b:command=x param.n=1 background=none").unwrap().is_neutral());
         assert!(!Setting::parse("b:command=x env.n=1").unwrap().is_neutral());
+        let around = Setting::parse("b:command=x background=none boost=0 background=spin@cpu1 env.n=1").unwrap();
+        let around: Vec<String> = around.around_load().map(|it| it.knob.to_string()).collect();
+        assert_eq!(around, ["background", "env.n"]);
         let daemon = Setting::parse("b:daemon='powerband pace cpuspeed -i 10'").unwrap();
         assert_eq!(LoadVariant::of(&daemon).unwrap().daemon.as_deref(), Some("powerband pace cpuspeed -i 10"));
         let none = Setting::parse("b:daemon=none").unwrap();

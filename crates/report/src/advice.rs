@@ -23,8 +23,10 @@ pub struct Advice {
     pub why: String,
     /// How it differs from the reference: decision metrics first, then others that differ by the margin or more.
     pub changes: Vec<Changed>,
-    /// What to type; absent where nothing can be turned, or it turns nothing.
+    /// What to type; absent where nothing is to be set, or no command sets it.
     pub typed: Option<String>,
+    /// Why no command sets it, in a sentence without a full stop.
+    pub no_command: Option<String>,
 }
 
 /// How a recommended setting differs from the reference in one metric.
@@ -61,7 +63,11 @@ impl Advice {
 #[must_use]
 pub fn advice(model: &Model) -> Option<Advice> {
     let (setting, why) = chosen(model)?;
-    Some(Advice { setting, why, changes: changes(model, setting), typed: typed::typed_for(model, setting) })
+    let (typed, no_command) = match typed::typed_for(model, setting) {
+        Ok(typed) => (typed, None),
+        Err(why) => (None, Some(why).filter(|_| setting != 0)),
+    };
+    Some(Advice { setting, why, changes: changes(model, setting), typed, no_command })
 }
 
 /// Why no setting is recommended, in a sentence without a full stop; absent where one is, and before the end.

@@ -1,5 +1,5 @@
 //! What to type to have a setting on the machines of an experiment, and to restore them.
-use powerband_record::{SearchEnd, Setting, Started};
+use powerband_record::{LoadKnob, SearchEnd, Setting, Started};
 
 use crate::words::{given, quoted};
 use crate::{Model, SearchReport};
@@ -10,20 +10,28 @@ const HELD: [&str; 2] = ["cgroup.cpu_quota", "pmqos.cpu_dma_latency"];
 /// What is typed to have the answer on the machine; absent without a confirmed one, and where nothing can be turned.
 pub(crate) fn typed(model: &Model) -> Option<String> {
     let Some(SearchReport::Found(finding)) = &model.search else { return None };
-    typed_for(model, finding.setting.filter(|_| finding.end == SearchEnd::Confirmed)?)
+    typed_for(model, finding.setting.filter(|_| finding.end == SearchEnd::Confirmed)?).ok().flatten()
 }
 
-/// What is typed to have a setting on the machine; absent where nothing can be turned, or it turns nothing.
-pub(crate) fn typed_for(model: &Model, setting: u32) -> Option<String> {
-    // What a setting changes about the load cannot be set on a machine.
-    let turns = &of_machines(&model.settings.get(usize::try_from(setting).ok()?)?.turns);
+/// What is typed to have a setting on the machine; absent where nothing is to be set.
+///
+/// # Errors
+/// Why no command sets it, in a sentence without a full stop.
+pub(crate) fn typed_for(model: &Model, setting: u32) -> Result<Option<String>, String> {
+    let turns = usize::try_from(setting).ok().and_then(|at| model.settings.get(at)).map(|it| it.turns.as_str());
     let machine = model.started.machine_typed.as_deref().unwrap_or(&model.started.machine);
-    if machine.starts_with("table:") || turns.is_empty() {
-        return None;
+    if machine.starts_with("table:") {
+        return Err("it was measured in a table, which has no knobs".into());
+    }
+    let turns = &settable(turns.unwrap_or_default())?;
+    if turns.is_empty() {
+        return Ok(None);
     }
     // Both ends may be one simulated machine; as two they cannot be set.
     if has_one_machine(model) && ["far/", "both/"].iter().any(|side| turns.contains(side)) {
-        return None;
+        return Err(format!(
+            "it sets knobs of two machines that are both {machine}, and what is set on that is kept once"
+        ));
     }
     let machines = machines(model);
     let cpus = model.started.cpus.as_ref().map(|cpus| format!(" -c {cpus}")).unwrap_or_default();
@@ -33,10 +41,10 @@ pub(crate) fn typed_for(model: &Model, setting: u32) -> Option<String> {
         Some(plan) => plan.only_held,
         None => HELD.iter().any(|knob| turns.contains(knob)),
     };
-    Some(match held {
+    Ok(Some(match held {
         true => format!("powerband{machines}{cpus}{knobs} with {turns} -- COMMAND"),
         false => format!("powerband{machines}{cpus}{knobs} set {turns}"),
-    })
+    }))
 }
 
 /// The file that declares the knobs, as it was typed; `PLAN.toml` where only events are at hand, which do not name it.
@@ -46,9 +54,22 @@ fn declaring(model: &Model) -> String {
     given(words, "--knobs").or_else(plan).map_or_else(|| "PLAN.toml".into(), quoted)
 }
 
-fn of_machines(turns: &str) -> String {
-    let setting = Setting::parse(&format!("a:{turns}")).map(|setting| setting.of_machines());
-    setting.map_or_else(|_| turns.to_owned(), |setting| setting.turns())
+/// What of a setting can be set on machines. Where it changes more than that and which command runs, that part alone would be
+/// another setting.
+///
+/// # Errors
+/// Why it cannot be set.
+pub(crate) fn settable(turns: &str) -> Result<String, String> {
+    let Ok(setting) = Setting::parse(&format!("a:{turns}")) else { return Ok(turns.to_owned()) };
+    if let Some(part) = setting.around_load().next() {
+        let part_of = match part.knob.of_load() {
+            Some(LoadKnob::Env(_)) => "a variable of the load, no setting: start what you run with it",
+            Some(LoadKnob::Daemon) => "a program of the experiment, no setting: start that yourself",
+            _ => "a load of the experiment, no setting: start that yourself",
+        };
+        return Err(format!("its {} {} is {part_of}", part.knob, part.value));
+    }
+    Ok(setting.of_machines().turns())
 }
 
 /// What is typed to take back what [`typed_for`] set; absent where that restores by itself.

@@ -24,6 +24,9 @@ pub struct Steps {
     /// On the machines of a list, by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub nodes: BTreeMap<String, Vec<StepLine>>,
+    /// What it changes around the load: its environment, and what runs next to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub around_load: Vec<String>,
     /// What a person should know of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -53,6 +56,7 @@ pub(crate) fn steps(resolved: &Resolved, world: &mut dyn World) -> Result<Vec<St
             near: Vec::new(),
             far: Vec::new(),
             nodes: BTreeMap::new(),
+            around_load: setting.around_load().map(|it| format!("{}: {}", it.knob, it.value)).collect(),
             notes: Vec::new(),
         };
         let machines = world.sides();

@@ -160,6 +160,11 @@ fn asked(shared: &Shared, words: &[String]) -> Result<Asked, Failure> {
         );
         return Err(Failure::new(Exit::Failed, sentence));
     };
+    if let Some(why) = &advice.no_command {
+        let label = model.label(advice.setting);
+        let sentence = format!("experiment {id} recommends {label}, which cannot be kept: {why}");
+        return Err(Failure::new(Exit::Failed, sentence));
+    }
     let turns = usize::try_from(advice.setting).ok().and_then(|at| model.settings.get(at)).map(|it| it.turns.clone());
     let setting = Setting::parse(&format!("a:{}", turns.unwrap_or_default())).map_err(usage)?.of_machines();
     if setting.assignments.is_empty() {

@@ -113,6 +113,17 @@ fn a_dry_run_starts_from_the_boot_as_trials_do() {
 }
 
 #[test]
+fn a_dry_run_says_what_runs_next_to_the_load_and_no_command_leaves_it_out() {
+    let desk = Desk::new();
+    let text = desk.run(&["run", "plans/wake-background.toml", "--dry-run"]).ended(0).out;
+    assert!(text.contains("busy\n    background: spin@cpu1\n"), "{text}");
+    let ran = desk.run(&["--seed", "1", "run", "plans/wake-background.toml"]).ended(0).out;
+    assert!(ran.contains("> busy-awake") && !ran.contains("-- COMMAND"), "{ran}");
+    let unfolded = ran.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unfolded.contains("There is no command for it: its background spin@cpu1 is a load of"), "{ran}");
+}
+
+#[test]
 fn one_cpu_of_four_turns_one_policy_of_four() {
     let desk = Desk::new();
     let text = desk.run(&on(&QUAD, &["-c", "1", "set", "governor=powersave"])).ended(0).out;

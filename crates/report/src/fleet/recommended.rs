@@ -4,6 +4,7 @@ use powerband_record::{CpuList, Verdict};
 use serde::Serialize;
 
 use super::{Kinds, MetricAnswer, SlurmRequest, lines};
+use crate::typed::settable;
 use crate::words::capital;
 
 /// The setting to use on the fleet.
@@ -79,6 +80,9 @@ pub(super) fn choose(metrics: &[MetricAnswer], kinds: Option<&Kinds>, cpus: Opti
         return Choice::nothing("", &why.unwrap_or_else(nothing));
     };
     let setting = &metrics[0].settings[place];
+    if let Err(why) = settable(&setting.turns) {
+        return Choice::nothing("", &format!("{} is better, but cannot be kept on a node: {why}", setting.setting));
+    }
     let Some(keep) = lines::keep(&setting.turns, cpus) else {
         return Choice::nothing("", &format!("{} sets nothing on a node", setting.setting));
     };

@@ -65,11 +65,10 @@ fn words(model: &Model) -> String {
                         .map(|words| format!("<p><code>{}</code> restores what was there before.</p>\n", text(&words)));
                     paragraph(&ask) + &typed(words) + &back.unwrap_or_default()
                 }
-                None => paragraph(&format!(
-                    "Recommended: {label}, because {}. There is no command for it: it changes no knob, or it was measured \
-                     in a table, which has no knobs.",
-                    advice.why
-                )),
+                None => {
+                    let none = advice.no_command.map(|why| format!(" There is no command for it: {why}."));
+                    paragraph(&format!("Recommended: {label}, because {}.{}", advice.why, none.unwrap_or_default()))
+                }
             };
         }
         None if model.started.calibration => {}

@@ -217,6 +217,19 @@ fn lost_nodes_are_listed() {
 }
 
 #[test]
+fn a_setting_that_no_node_can_be_set_to_is_not_recommended() {
+    let mut nodes = fleet(&good(), 7);
+    for event in nodes.iter_mut().flat_map(|(_, events)| events) {
+        if let Event::Started(started) = event {
+            started.settings[1].turns = "background=spin@cpu1 governor=powersave".into();
+        }
+    }
+    let choice = answer(&nodes, &over()).unwrap().choice;
+    let why = choice.not_recommended.unwrap();
+    assert!(choice.recommended.is_none() && why.contains("cannot be kept on a node: its background"), "{why}");
+}
+
+#[test]
 fn a_reversed_node_and_a_slow_one_are_named() {
     let formula = Formula { nodes: 24, blocks: (8, 8), shifted: (1, -0.10), ..good() };
     let found = answer(&fleet(&formula, 11), &over()).unwrap();

@@ -1,5 +1,5 @@
 //! Pages: the verdict first, in the words of every report; data that comes back whole; names that stay names.
-use powerband_record::{Better, Event, SettingVerdict, Verdict};
+use powerband_record::{Better, Event, SettingVerdict, Started, Verdict};
 use powerband_report::advice;
 use powerband_report::json::Report;
 use powerband_report::page::{PageError, PageOrigin, data_in, experiment};
@@ -121,6 +121,40 @@ fn a_limit_that_ends_with_its_holder_is_typed_with_a_command() {
     let typed = advice(&model).unwrap().typed.unwrap();
     assert!(typed.ends_with(" with cgroup.cpu_quota=50% -- COMMAND"), "{typed}");
     assert!(!page.contains("restores what was there"), "the command's end does");
+}
+
+#[test]
+fn a_setting_that_no_command_sets_says_why() {
+    let both = |started: &mut Started| started.far = Some(started.machine.clone());
+    for (turns, pair, why) in [
+        (
+            "background=spin@cpu1 boost=0",
+            false,
+            "its background spin@cpu1 is a load of the experiment, no setting: start that yourself",
+        ),
+        ("background=spin@cpu1", false, "its background spin@cpu1 is a load of the experiment"),
+        ("env.N=4 boost=0", false, "its env.N 4 is a variable of the load, no setting"),
+        ("daemon=cpuspeed governor=userspace", false, "its daemon cpuspeed is a program of the experiment"),
+        (
+            "both/freq=500MHz",
+            true,
+            "it sets knobs of two machines that are both sim:omap3530, and what is set on that is kept once",
+        ),
+    ] {
+        let mut events = journals::router();
+        let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
+        started.settings[2].turns = turns.into();
+        if pair {
+            both(started);
+        }
+        let (model, page) = page(&events);
+        let advice = advice(&model).unwrap();
+        assert_eq!((advice.setting, advice.typed), (2, None), "{turns}");
+        let said = format!("There is no command for it: {why}");
+        assert!(page.contains(&said), "{turns}");
+        let text = powerband_report::text::brief(&model, 200, false);
+        assert!(text.contains(&said) && !text.contains("apply "), "{text}");
+    }
 }
 
 #[test]

@@ -70,7 +70,9 @@ fn compared(model: &Model) -> Vec<Sentence> {
     };
     // Where there was a choice, what it was made by.
     let why = (better(model) > 1 && model.knee.is_none()).then(|| format!("Chosen because {}.", advice.why));
-    [own(of_setting(model, advice.setting))].into_iter().chain(why.map(in_table)).collect()
+    let said = [own(of_setting(model, advice.setting))].into_iter().chain(why.map(in_table));
+    let none = advice.no_command.map(|why| own(format!("There is no command for it: {why}.")));
+    said.chain(none).collect()
 }
 
 /// What the comparison of commands comes to: how many times as fast one is as another.
