@@ -1,13 +1,13 @@
 //! What a reader may do about a finding: the setting that is recommended, what it gains at which price, and what to type to have it.
 use powerband_record::{
-    BASELINE, Better, CloseReason, InOrder, KneeFinding, SearchEnd, Standing, Verdict, format_number,
+    BASELINE, Better, CloseReason, InOrder, KneeFinding, Requirement, SearchEnd, Standing, Verdict, format_number,
 };
 
 use crate::change;
 use crate::labels::join_labels;
 use crate::typed;
 use crate::words;
-use crate::{ExperimentEnd, Model, SearchReport};
+use crate::{ExperimentEnd, Model, SearchReport, SettingReport};
 
 mod rivals;
 
@@ -80,7 +80,9 @@ pub fn no_advice(model: &Model) -> Option<String> {
         return None;
     }
     let gains = |at: u32| verdict_in(model, at, None).any(|it| it == Verdict::Better);
-    let first = (1..).take(model.settings.len().saturating_sub(1)).find(|at| gains(*at));
+    let gaining = || (1..).take(model.settings.len().saturating_sub(1)).filter(|at| gains(*at));
+    // One that more blocks may bring is of more use than one that nothing can.
+    let first = gaining().find(|at| ruled_out(model, *at).is_none()).or_else(|| gaining().next());
     let but =
         |at: u32| Some(format!("{} is better in a decision metric, but {}", model.label(at), obstacle(model, at)?));
     let nothing = || match model.settings.len() {
@@ -155,29 +157,43 @@ fn is_better(model: &Model, at: u32) -> bool {
     verdict_in(model, at, None).any(|verdict| verdict == Verdict::Better) && obstacle(model, at).is_none()
 }
 
-/// Why a setting may not be recommended: a requirement that is not shown to hold, a decision metric in which it is worse or
-/// open. Absent where nothing is against it.
+/// Why a setting may not be recommended: what speaks against it for good, or else what is open. Absent where nothing is against it.
 pub(crate) fn obstacle(model: &Model, at: u32) -> Option<String> {
-    for (index, requirement) in (0_u32..).zip(&model.started.requirements) {
-        if requirement.relative && at == 0 {
-            continue;
-        }
-        let found = model.requirements.iter().find(|it| it.setting == at && it.requirement == index);
-        match found.map_or(Standing::Open, |it| it.found.standing) {
-            Standing::Holds => {}
-            Standing::Broken => return Some(format!("breaks {requirement}")),
-            Standing::Open => return Some(format!("is not shown to keep {requirement}")),
-        }
-    }
-    if at == 0 {
-        return None;
-    }
-    let setting = usize::try_from(at).ok().and_then(|at| model.settings.get(at))?;
-    model.judged().find_map(|(place, metric)| match setting.verdicts.get(place)?.as_ref().map(|it| it.verdict) {
-        Some(Verdict::Better | Verdict::Same) => None,
-        Some(Verdict::Worse) => Some(format!("is worse in {}", metric.name)),
-        Some(Verdict::Undecided) | None => Some(format!("is undecided in {}", metric.name)),
-    })
+    let open = || {
+        let requirement = requirements_in(model, at, Standing::Open).next();
+        let words = |requirement| format!("is not shown to keep {requirement}");
+        requirement.map(words).or_else(|| {
+            Some(format!(
+                "is undecided in {}",
+                metrics_in(model, at, |it| it.is_none_or(|it| it == Verdict::Undecided)).next()?
+            ))
+        })
+    };
+    ruled_out(model, at).or_else(open)
+}
+
+/// What more blocks do not change: a requirement that it breaks, or a decision metric in which it is worse.
+fn ruled_out(model: &Model, at: u32) -> Option<String> {
+    let broken = requirements_in(model, at, Standing::Broken).next().map(|requirement| format!("breaks {requirement}"));
+    let worse = || Some(format!("is worse in {}", metrics_in(model, at, |it| it == Some(Verdict::Worse)).next()?));
+    broken.or_else(worse)
+}
+
+/// The requirements of which a setting is known to have this standing.
+fn requirements_in(model: &Model, at: u32, standing: Standing) -> impl Iterator<Item = &Requirement> {
+    let all = (0_u32..).zip(&model.started.requirements).filter(move |(_, it)| at != 0 || !it.relative);
+    let found = move |index: u32| model.requirements.iter().find(|it| it.setting == at && it.requirement == index);
+    let is = move |index: u32| found(index).map_or(Standing::Open, |it| it.found.standing) == standing;
+    all.filter(move |(index, _)| is(*index)).map(|(_, requirement)| requirement)
+}
+
+/// The decision metrics in which a setting, not the reference, has a verdict of this kind or has none.
+fn metrics_in(model: &Model, at: u32, is: impl Fn(Option<Verdict>) -> bool) -> impl Iterator<Item = &str> {
+    let setting = usize::try_from(at).ok().filter(|at| *at != 0).and_then(|at| model.settings.get(at));
+    let judged =
+        setting.into_iter().flat_map(|setting| model.judged().map(move |(place, metric)| (setting, place, metric)));
+    let verdict = |setting: &SettingReport, place: usize| Some(setting.verdicts.get(place)?.as_ref()?.verdict);
+    judged.filter(move |(setting, place, _)| is(verdict(setting, *place))).map(|(.., metric)| metric.name.as_str())
 }
 
 /// The knee, or where something is against it the cheapest of the settings that are the same as it.
@@ -254,14 +270,19 @@ fn labels(model: &Model, settings: &[u32]) -> String {
 /// Most blocks that are advised: above it another way is wanted, longer trials or a larger margin.
 const MAX_ADVISED_BLOCKS: u32 = 1_000;
 
-/// What extends an experiment by as many blocks as would decide what is undecided, at its error rate; where it ended for its
-/// most blocks only.
+/// How many blocks more would decide what can change the recommendation, low and high. A knee is a matter of all settings.
+pub(crate) fn missing(model: &Model) -> Option<(u32, u32)> {
+    model.missing_of_settings(|setting| model.knee.is_some() || ruled_out(model, setting).is_none())
+}
+
+/// What extends an experiment by as many blocks as would decide what can change the recommendation, at its error rate; where it
+/// ended for its most blocks only.
 #[must_use]
 pub fn deciding(model: &Model) -> Option<String> {
     let header = model.header.as_ref()?;
     let extendable = model.started.search.is_none() && !model.started.calibration;
     let ended = matches!(model.end, ExperimentEnd::Closed(CloseReason::Blocks));
-    let (_, most) = model.blocks_missing()?;
+    let (_, most) = missing(model)?;
     let blocks = model.blocks.saturating_add(most);
     if !(ended && extendable) || blocks > MAX_ADVISED_BLOCKS {
         return None;

@@ -279,9 +279,15 @@ impl Model {
     /// has no prediction.
     #[must_use]
     pub fn blocks_missing(&self) -> Option<(u32, u32)> {
+        self.missing_of_settings(|_| true)
+    }
+
+    /// The same of those settings alone that matter.
+    pub(crate) fn missing_of_settings(&self, matters: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
         let verdicts = self.settings.iter().flat_map(|setting| &setting.verdicts).flatten();
+        let verdicts = verdicts.filter(|verdict| matters(verdict.setting));
         let limits = requirements::open(self).filter(|it| !requirements::is_broken(self, it.setting));
-        let limits = limits.map(|it| requirements::missing(&it.found, self.blocks));
+        let limits = limits.filter(|it| matters(it.setting)).map(|it| requirements::missing(&it.found, self.blocks));
         most(self.open_of(verdicts).map(missing).chain(limits))
     }
 

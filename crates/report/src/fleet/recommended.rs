@@ -64,20 +64,20 @@ pub(super) fn choose(metrics: &[MetricAnswer], kinds: Option<&Kinds>, cpus: Opti
         (0..count).filter(|&place| verdicts(place).any(|it| it.verdict == Verdict::Better)).collect();
     let label = |place: usize| metrics.first().map(|metric| metric.settings[place].setting.clone()).unwrap_or_default();
     let mut fitting: Vec<(f64, usize)> = Vec::new();
-    let mut why = None;
+    // One that more nodes may bring is of more use than one that nothing can.
+    let (mut open, mut out) = (None, None);
     for &place in &better {
-        match obstacle(metrics, kinds, place) {
-            None => fitting.push((gain(metrics, place), place)),
-            Some(obstacle) => {
-                let but = || format!("{} is better in a decision metric, but {obstacle}", label(place));
-                why.get_or_insert_with(but);
-            }
+        let but = |why: String| format!("{} is better in a decision metric, but {why}", label(place));
+        match (ruled_out(metrics, kinds, place), undecided(metrics, place)) {
+            (Some(why), _) => drop(out.get_or_insert_with(|| but(why))),
+            (None, Some(why)) => drop(open.get_or_insert_with(|| but(why))),
+            (None, None) => fitting.push((gain(metrics, place), place)),
         }
     }
     let best = fitting.iter().max_by(|one, other| one.0.total_cmp(&other.0));
     let Some(&(_, place)) = best else {
         let nothing = || "no setting is shown to be better than the reference over the fleet".to_owned();
-        return Choice::nothing("", &why.unwrap_or_else(nothing));
+        return Choice::nothing("", &open.or(out).unwrap_or_else(nothing));
     };
     let setting = &metrics[0].settings[place];
     if let Err(why) = settable(&setting.turns) {
@@ -95,17 +95,15 @@ pub(super) fn choose(metrics: &[MetricAnswer], kinds: Option<&Kinds>, cpus: Opti
     Choice { recommended: Some(Recommended { setting, turns, why, keep, slurm }), not_recommended: None }
 }
 
-/// Why a setting may not be recommended.
-fn obstacle(metrics: &[MetricAnswer], kinds: Option<&Kinds>, place: usize) -> Option<String> {
+/// Why a setting may not be recommended, whatever is still decided of it.
+fn ruled_out(metrics: &[MetricAnswer], kinds: Option<&Kinds>, place: usize) -> Option<String> {
     for (number, metric) in metrics.iter().enumerate() {
         let setting = metric.settings.get(place)?;
         if setting.lost_under {
             return Some("nodes were lost under it".into());
         }
-        match setting.fleet.verdict {
-            Verdict::Worse => return Some(format!("is worse in {}", metric.metric)),
-            Verdict::Undecided => return Some(format!("is undecided in {}", metric.metric)),
-            Verdict::Better | Verdict::Same => {}
+        if setting.fleet.verdict == Verdict::Worse {
+            return Some(format!("is worse in {}", metric.metric));
         }
         for kind in kinds.iter().flat_map(|kinds| &kinds.parts) {
             let of_kind = kind.metrics.get(number).and_then(|settings| settings.get(place));
@@ -115,6 +113,14 @@ fn obstacle(metrics: &[MetricAnswer], kinds: Option<&Kinds>, place: usize) -> Op
         }
     }
     None
+}
+
+/// In which metric a setting is open.
+fn undecided(metrics: &[MetricAnswer], place: usize) -> Option<String> {
+    let is_open = |metric: &&MetricAnswer| {
+        metric.settings.get(place).is_some_and(|setting| setting.fleet.verdict == Verdict::Undecided)
+    };
+    metrics.iter().find(is_open).map(|metric| format!("is undecided in {}", metric.metric))
 }
 
 /// Sum of what it gains in the metrics in which it is better.

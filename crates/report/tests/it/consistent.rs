@@ -3,9 +3,9 @@ mod checker;
 mod plans;
 mod random;
 
-use powerband_record::{CloseReason, Event, RequirementFinding, SettingVerdict, Standing, Verdict};
+use powerband_record::{Better, CloseReason, Event, RequirementFinding, SettingVerdict, Standing, Verdict};
 use powerband_report::comparison::{Comparison, ComparisonRequest, ComparisonSide, Measured, several};
-use powerband_report::{Model, advice, load, no_advice, sentence};
+use powerband_report::{Model, advice, deciding, load, no_advice, sentence};
 
 use crate::journals;
 use checker::{contradictions, outside_margin};
@@ -99,6 +99,41 @@ fn where_everything_is_the_same_nothing_is_recommended() {
     let model = Model::from_events(&events).unwrap();
     assert_eq!(advice(&model), None);
     assert_eq!(no_advice(&model).unwrap(), "no setting is recommended: no setting is shown to be better than s0");
+}
+
+/// A setting that is better in energy, open in time and `third` in a third metric, after its most blocks.
+fn with_third(third: Verdict) -> Model {
+    let verdict = |it: &SettingVerdict| {
+        let (low, high) = if third == Verdict::Worse { (0.2, 0.4) } else { (-0.01, 0.01) };
+        let change = f64::midpoint(low, high);
+        SettingVerdict {
+            metric: "mean_us".into(),
+            verdict: third,
+            change,
+            low: Some(low),
+            high: Some(high),
+            ..it.clone()
+        }
+    };
+    let mut events = closed(journals::open(), |finding| {
+        finding.reason = CloseReason::Blocks;
+        finding.verdicts[0].predicted_blocks = Some((6, 9));
+        finding.verdicts.push(verdict(&finding.verdicts[1]));
+    });
+    let Some(Event::Started(started)) = events.first_mut() else { panic!("no start") };
+    started.metrics.push(journals::metric("mean_us", Better::Lower, true, None));
+    Model::from_events(&events).unwrap().with_header(journals::header())
+}
+
+#[test]
+fn what_is_worse_comes_before_what_is_open_and_is_not_resumed_for() {
+    let model = with_third(Verdict::Worse);
+    let why = no_advice(&model).unwrap();
+    assert!(why.ends_with("is better in a decision metric, but is worse in mean_us"), "{why}");
+    assert_eq!((model.blocks_missing(), deciding(&model)), (Some((2, 5)), None));
+    let model = with_third(Verdict::Same);
+    assert!(no_advice(&model).unwrap().ends_with("but is undecided in real_s"));
+    assert!(deciding(&model).unwrap().ends_with("--blocks 9"));
 }
 
 #[test]

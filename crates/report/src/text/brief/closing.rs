@@ -3,6 +3,7 @@
 use powerband_record::{CloseReason, Verdict, format_duration};
 
 use super::answer;
+use crate::advice::missing;
 use crate::layout::{clean, columns, cut, fold};
 use crate::sentence;
 use crate::typed;
@@ -246,7 +247,7 @@ fn wanted(model: &Model) -> Option<(String, String)> {
 
 /// How long the blocks that are missing take, where that is known.
 fn takes(model: &Model) -> String {
-    let more = model.blocks_missing().map(|(_, high)| u64::from(high));
+    let more = missing(model).map(|(_, high)| u64::from(high));
     let each = model.elapsed_ns.checked_div(u64::from(model.blocks));
     let left = more.zip(each).map(|(more, each)| (more * each).div_ceil(1_000_000_000) * 1_000_000_000);
     left.map_or_else(String::new, |ns| format!(" (takes up to {})", format_duration(ns)))
