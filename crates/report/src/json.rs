@@ -98,6 +98,12 @@ pub struct Report {
     /// The noise of each metric, where that was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibration: Vec<CalibrationRow>,
+    /// The setting to use, where one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recommended: Option<RecommendedRow>,
+    /// Why no setting is recommended; absent before the end, and of a search, whose end says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_recommended: Option<String>,
     /// Blocks more that would decide what is open, low and high.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_missing: Option<(u32, u32)>,
@@ -132,6 +138,29 @@ pub struct Header {
     /// What measuring cost: how often our own process woke.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observer_wakeups: Option<u64>,
+}
+
+/// The setting to use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RecommendedRow {
+    /// Its label.
+    pub setting: String,
+    /// What it sets.
+    pub turns: String,
+    /// Why this one, in a sentence.
+    pub why: String,
+    /// What is typed to have it on the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apply: Option<String>,
+    /// Why no command sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_command: Option<String>,
+    /// What is typed to restore what that changed; absent where it restores by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
+    /// What keeps it over reboots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<String>,
 }
 
 /// A metric.

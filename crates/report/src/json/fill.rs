@@ -2,14 +2,16 @@
 use powerband_record::{CloseReason, RequirementFinding, SearchChange, SettingVerdict, unit_of};
 
 use super::{
-    DistributionRow, Header, KneeRow, LeftRow, LevelRow, MetricRow, PercentileRow, Report, RequirementRow, Restored,
-    SearchRow, SettingRow, TrialRow, VERSION, VerdictRow, VoidRow,
+    DistributionRow, Header, KneeRow, LeftRow, LevelRow, MetricRow, PercentileRow, RecommendedRow, Report,
+    RequirementRow, Restored, SearchRow, SettingRow, TrialRow, VERSION, VerdictRow, VoidRow,
 };
 use crate::calibration;
 use crate::sentence;
 use crate::typed;
 use crate::words::finite;
-use crate::{Distribution, ExperimentEnd, Model, Percentile, SearchReport, SettingReport, TrialValues};
+use crate::{
+    Advice, Distribution, ExperimentEnd, Model, Percentile, SearchReport, SettingReport, TrialValues, advice, no_advice,
+};
 
 pub(super) fn report(model: &Model) -> Report {
     let plan = &model.started;
@@ -48,6 +50,8 @@ pub(super) fn report(model: &Model) -> Report {
         knee: knee(model),
         search: search(model),
         calibration: calibration::rows(model),
+        recommended: recommended(model),
+        not_recommended: no_advice(model),
         blocks_missing: model.blocks_missing(),
         voids: voids(model),
         notes: model.notes.clone(),
@@ -66,6 +70,15 @@ fn header(header: &powerband_record::ExperimentHeader) -> Header {
         observer_cpu_s: finite(header.observer_cpu_s),
         observer_wakeups: header.observer_wakeups,
     }
+}
+
+fn recommended(model: &Model) -> Option<RecommendedRow> {
+    let Advice { setting, why, typed, no_command, .. } = advice(model)?;
+    let turns = usize::try_from(setting).ok().and_then(|at| model.settings.get(at)).map(|it| it.turns.clone());
+    let undo = typed.as_deref().and_then(|typed| typed::taken_back(model, typed));
+    let keep = undo.as_ref().and_then(|_| typed::kept(model));
+    let setting = model.label(setting);
+    Some(RecommendedRow { setting, turns: turns.unwrap_or_default(), why, apply: typed, no_command, undo, keep })
 }
 
 fn metric(metric: &powerband_record::Metric) -> MetricRow {

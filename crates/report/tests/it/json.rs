@@ -1,7 +1,7 @@
 //! JSON: it reads back as it was, holds no number that is none, and spells things as everywhere.
 use powerband_record::Event;
-use powerband_report::Model;
 use powerband_report::json::{JsonError, Report};
+use powerband_report::{Model, no_advice};
 
 use crate::journals::{governors, header, open, router, stopped};
 
@@ -17,6 +17,20 @@ fn it_reads_back_as_it_was() {
         assert_eq!(Report::parse(&text).unwrap(), report);
         assert_eq!(Report::parse(&text).unwrap().print().unwrap(), text);
     }
+}
+
+#[test]
+fn what_is_recommended_or_why_nothing_is_as_the_text_says() {
+    let row = report(&router()).recommended.unwrap();
+    assert_eq!((row.setting.as_str(), row.turns.as_str()), ("500 MHz", "governor=userspace freq=500MHz"));
+    let apply = "powerband --machine sim:omap3530 --far sim:pc set governor=userspace freq=500MHz";
+    assert_eq!((row.apply.as_deref(), row.no_command, row.keep), (Some(apply), None, None));
+    assert_eq!(row.undo.as_deref(), Some("powerband --machine sim:omap3530 --far sim:pc undo"));
+    for events in [governors(), open(), stopped()] {
+        let (report, model) = (report(&events), Model::from_events(&events).unwrap());
+        assert_eq!((&report.recommended, &report.not_recommended), (&None, &no_advice(&model)));
+    }
+    assert!(report(&open()).not_recommended.unwrap().ends_with("but is undecided in real_s"));
 }
 
 #[test]

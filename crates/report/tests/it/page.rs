@@ -154,6 +154,8 @@ fn a_setting_that_no_command_sets_says_why() {
         assert!(page.contains(&said), "{turns}");
         let text = powerband_report::text::brief(&model, 200, false);
         assert!(text.contains(&said) && !text.contains("apply "), "{text}");
+        let row = Report::new(&model).recommended.unwrap();
+        assert!(row.apply.is_none() && row.no_command.unwrap().starts_with(why), "{turns}");
     }
 }
 
