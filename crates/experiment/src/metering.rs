@@ -170,6 +170,12 @@ impl Metering {
         self.meters.iter().filter_map(note).chain(apart).collect()
     }
 
+    /// For how long the machines are read on after a load at most, ns.
+    pub(crate) fn late_ns(&self) -> u64 {
+        let meters = self.meters.values().map(MeterInstance::linger_ns);
+        meters.chain(self.courses.iter().map(|recording| recording.after_ns)).max().unwrap_or(0)
+    }
+
     /// Opens the meters of some machines, and all figures, for a run.
     pub(crate) fn open(&self, world: &mut dyn World, sides: &[Side]) -> Sessions {
         let mut meters = BTreeMap::new();

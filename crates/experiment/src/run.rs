@@ -32,6 +32,23 @@ pub(crate) fn run_to(
     conduct(Blocks::new(started, limits), trials)
 }
 
+/// Blocks that are run however short the time is.
+pub(crate) fn least_blocks(started: &Started) -> u32 {
+    if started.calibration { calibrating::MIN_BLOCKS } else { 1 }
+}
+
+/// How often the reference runs in a block with so many other settings. Levels are no differences: where they are held against a
+/// limit, trials of the same setting are kept apart by more of the reference.
+pub(crate) fn copies(started: &Started, open: usize) -> usize {
+    let exact = started.min_blocks == started.max_blocks;
+    if started.robust || exact {
+        return 1;
+    }
+    let levels = started.requirements.iter().any(|requirement| !requirement.relative);
+    let filled = if levels { MIN_BLOCK.saturating_sub(open) } else { 0 };
+    reference_copies(open).max(filled)
+}
+
 /// Where a setting stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -122,7 +139,7 @@ impl<'a> Blocks<'a> {
             if let Some(reason) = self.settled() {
                 return Ok(reason);
             }
-            if self.blocks >= self.least_blocks() && self.no_time_for_a_block(trials) {
+            if self.blocks >= least_blocks(self.started) && self.no_time_for_a_block(trials) {
                 return Ok(CloseReason::Budget);
             }
             let from_ns = trials.at_ns;
@@ -154,11 +171,6 @@ impl<'a> Blocks<'a> {
         settled.then_some(CloseReason::Decided)
     }
 
-    /// Blocks that are run however short the time is.
-    fn least_blocks(&self) -> u32 {
-        if self.started.calibration { calibrating::MIN_BLOCKS } else { 1 }
-    }
-
     fn no_time_for_a_block(&self, trials: &Trials<'_>) -> bool {
         self.started.budget_ns.is_some_and(|budget| trials.at_ns + self.longest_block_ns > budget)
     }
@@ -167,28 +179,16 @@ impl<'a> Blocks<'a> {
     fn block(&mut self, trials: &mut Trials<'_>, block: u32) -> Result<bool, End> {
         let is_open = |&setting: &usize| self.places[setting] == Place::Open;
         let open: Vec<usize> = (1..self.places.len()).filter(is_open).collect();
-        let slots_of = |open: &[usize]| slots(self.copies(open.len()), open);
+        let slots_of = |open: &[usize]| slots(copies(self.started, open.len()), open);
         let (all, slots) = (slots_of(&Vec::from_iter(1..self.places.len())), slots_of(&open));
         self.judging.begin_block();
         for slot in open_order(self.started.seed, block - 1, &all, &slots) {
-            if trials.out_of_time() && self.blocks >= self.least_blocks() {
+            if trials.out_of_time() && self.blocks >= least_blocks(self.started) {
                 return Ok(false);
             }
             self.slot(trials, block, slot)?;
         }
         Ok(true)
-    }
-
-    /// How often the reference runs in a block. Levels are no differences: where they are held against a limit, trials of the
-    /// same setting are kept apart by more of the reference.
-    fn copies(&self, open: usize) -> usize {
-        let exact = self.started.min_blocks == self.started.max_blocks;
-        if self.started.robust || exact {
-            return 1;
-        }
-        let levels = self.started.requirements.iter().any(|requirement| !requirement.relative);
-        let filled = if levels { MIN_BLOCK.saturating_sub(open) } else { 0 };
-        reference_copies(open).max(filled)
     }
 
     /// One slot of a block, repeated while it is void.

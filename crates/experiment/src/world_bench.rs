@@ -2,6 +2,7 @@
 //! still where they were put, and put everything back, whatever happened.
 mod around;
 pub(crate) mod daemon;
+mod longest;
 mod running;
 
 use std::collections::btree_map::Entry;

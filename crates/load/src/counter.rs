@@ -35,6 +35,11 @@ impl LoadKind for CounterLoad {
         Some(self.for_ns)
     }
 
+    fn length_ns(&self) -> Option<u64> {
+        const SECOND_NS: u64 = 1_000_000_000;
+        Some(self.for_ns.saturating_add(if self.align_to_second { SECOND_NS } else { 0 }))
+    }
+
     fn metrics(&self) -> Vec<Metric> {
         [judged("count_per_s", Better::Higher)].into_iter().chain(shown(Better::Higher, ["count"])).collect()
     }

@@ -180,6 +180,11 @@ pub trait LoadKind {
         None
     }
 
+    /// How many of these intervals it takes at most to find its maximum.
+    fn most_intervals(&self) -> u32 {
+        0
+    }
+
     /// Its maximum, from its calibration intervals; `None` while it takes more of them.
     ///
     /// # Errors

@@ -218,6 +218,10 @@ impl LoadKind for LadderLoad {
         self.full_per_s.is_none().then(|| (self.calibrate, self.at_full_speed()))
     }
 
+    fn most_intervals(&self) -> u32 {
+        self.calibrations.saturating_mul(2)
+    }
+
     fn calibrated(&self, intervals: &[BTreeMap<String, f64>]) -> Result<Option<f64>, Void> {
         let scores: Vec<f64> = intervals.iter().filter_map(|it| it.get(SCORE).copied()).collect();
         self.settled(&scores)
@@ -298,7 +302,7 @@ impl LadderLoad {
         if scores.len() >= asked && close {
             return Ok(Some(f64::midpoint(*before, *last)));
         }
-        if scores.len() >= asked * 2 {
+        if scores.len() >= self.most_intervals() as usize {
             let why = format!("its best rate did not settle: {before:.0} and then {last:.0} a second; make for longer");
             return Err(Void::LoadFailed { why });
         }

@@ -29,7 +29,8 @@ impl MeterInstance {
     }
 
     /// For how long it is to be read after a load has ended, ns.
-    pub(crate) fn linger_ns(&self) -> u64 {
+    #[must_use]
+    pub fn linger_ns(&self) -> u64 {
         let shifts = self.read().iter().filter_map(MeterInstance::shift_ns);
         shifts.max().map_or(0, |shift_ns| shift_ns.saturating_add(2 * PERIOD_NS))
     }

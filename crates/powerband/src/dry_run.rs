@@ -1,6 +1,7 @@
 //! What `--dry-run` prints: what an experiment would set and measure, and for how long.
 use powerband_knob::StepLine;
 use powerband_record::{Better, SearchPlan, format_duration, format_number, placed};
+use powerband_report::words::counted;
 use powerband_session::OnTable;
 use powerband_session::dry_run::{Found, Planned, Steps};
 
@@ -34,13 +35,17 @@ pub(crate) fn print(shared: &Shared, mut planned: Planned<'_>) -> Answer {
     if !planned.record.is_empty() {
         text += &line(&format!("recorded: {}", listed(planned.record.iter().map(ToString::to_string).collect())));
     }
-    let time = |ns: Option<u64>| ns.map(at_most);
     match &started.search {
-        Some(search) => text += &sought(search, &time(started.budget_ns).unwrap_or_default()),
+        Some(search) => text += &sought(search, planned.trial_ns, planned.longest_ns),
         None => {
             text += &line(&format!("margin {} % ({})", format_number(100.0 * started.margin), started.margin_source));
-            text += &format!("{} trials a block, at most {} blocks", planned.trials_in_first_block, started.max_blocks);
-            text += &time(planned.longest_ns).map(|time| format!("{time}; usually decided sooner")).unwrap_or_default();
+            let blocks = counted(started.max_blocks, "block");
+            text += &format!("{} trials a block, at most {blocks}", planned.trials_in_first_block);
+            text += &planned
+                .longest_ns
+                .map(at_most)
+                .map(|time| format!("{time}; usually decided sooner"))
+                .unwrap_or_default();
         }
     }
     text += &seeded(started.seed, planned.seed_drawn);
@@ -61,11 +66,12 @@ pub(crate) fn print_table(shared: &Shared, on_table: &OnTable) -> Answer {
     }
     let mut text = line(&format!("on {} ({})", started.machine, started.system));
     match &started.search {
-        Some(search) => text += &sought(search, &started.budget_ns.map(at_most).unwrap_or_default()),
+        Some(search) => text += &sought(search, None, started.budget_ns),
         None => {
             text.extend(started.settings.iter().map(|setting| line(&setting.label)));
             let budget = started.budget_ns.map(format_duration).map(|time| format!(", at most {time}"));
-            text += &format!("at most {} blocks{}", started.max_blocks, budget.unwrap_or_default());
+            let blocks = counted(started.max_blocks, "block");
+            text += &format!("at most {blocks}{}", budget.unwrap_or_default());
         }
     }
     text += &seeded(started.seed, on_table.seed_drawn());
@@ -140,16 +146,21 @@ fn at_most(ns: u64) -> String {
     format!(", at most about {}", format_duration(ns))
 }
 
-/// What is searched.
-fn sought(search: &SearchPlan, time: &str) -> String {
+/// What is searched, how many runs there is time for where that is not one of each setting, and how long that takes.
+fn sought(search: &SearchPlan, run_ns: Option<u64>, longest_ns: Option<u64>) -> String {
     let way = if search.goal.better == Better::Lower { "least" } else { "most" };
     let limits: String = search.requirements.iter().map(|limit| format!(", {limit}")).collect();
-    let count = search.points.len();
-    let sought = format!(
-        "sought: the {way} {}{limits}, among {count} settings, of which a few are tried{time}",
-        search.goal.name
-    );
-    output::one_line(&sought)
+    let count = search.points.len() as u64;
+    let fitting = longest_ns.zip(run_ns).map(|(all, each)| all / each.max(1)).filter(|fitting| *fitting < count);
+    let fitting = fitting.map(|runs| format!(", with time for about {runs} runs")).unwrap_or_default();
+    let time = match (longest_ns, run_ns) {
+        (Some(longest_ns), _) => at_most(longest_ns),
+        (None, Some(run_ns)) => {
+            format!("; a run takes up to about {}, and it ends when the answer is confirmed", format_duration(run_ns))
+        }
+        (None, None) => String::new(),
+    };
+    output::one_line(&format!("sought: the {way} {}{limits}, among {count} settings{fitting}{time}", search.goal.name))
 }
 
 fn words(line: &StepLine) -> String {

@@ -1,7 +1,7 @@
 //! What an experiment would set and measure, and for how long: checked before anything is set, and all that a dry run shows.
 use std::collections::BTreeMap;
 
-use powerband_experiment::{Resolved, cover, meters_read};
+use powerband_experiment::{Resolved, Times, cover, meters_read};
 use powerband_knob::{StepLine, for_side, plan};
 use powerband_machine::World;
 use powerband_meter::{MeterInstance, OpenCourses};
@@ -178,9 +178,9 @@ pub struct Planned<'a> {
     pub max_blocks: u32,
     /// Trials of a block while no setting has left.
     pub trials_in_first_block: usize,
-    /// How long a trial takes with its settling, ns; null where the load does not tell.
+    /// How long a trial takes with its settling and waiting, ns, the longest of the settings; null where the load does not tell.
     pub trial_ns: Option<u64>,
-    /// The most it can take, ns; null where nothing limits it.
+    /// The most it can take while no trial is void, ns; null where nothing limits it.
     pub longest_ns: Option<u64>,
     /// The experiment.
     #[serde(skip)]
@@ -199,14 +199,7 @@ pub(crate) fn planned<'a>(
     seed_drawn: bool,
 ) -> Planned<'a> {
     let started = &resolved.started;
-    let others = started.settings.len() - 1;
-    let trials = others + powerband_stats::reference_copies(others);
-    let trial_ns = resolved.load.length_ns().map(|length| length.saturating_add(started.settle_ns));
-    let all = trial_ns.map(|ns| ns.saturating_mul(trials as u64).saturating_mul(u64::from(started.max_blocks)));
-    let longest_ns = match (all, started.budget_ns) {
-        (Some(all), Some(budget)) => Some(all.min(budget)),
-        (all, budget) => all.or(budget),
-    };
+    let times = Times::of(resolved, world);
     let metrics = |judged: bool| {
         let of = started.metrics.iter().filter(move |metric| metric.judged == judged);
         of.map(|metric| metric.name.as_str()).collect()
@@ -225,9 +218,9 @@ pub(crate) fn planned<'a>(
         repeat: None,
         margin: started.margin,
         max_blocks: started.max_blocks,
-        trials_in_first_block: trials,
-        trial_ns,
-        longest_ns,
+        trials_in_first_block: times.trials_in_first_block,
+        trial_ns: times.trial_ns,
+        longest_ns: times.longest_ns,
         started,
         seed_drawn,
     }

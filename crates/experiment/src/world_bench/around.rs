@@ -62,6 +62,11 @@ impl Around {
         self.given.is_some()
     }
 
+    /// Whether commands run of which nobody knows how long they take.
+    pub(super) fn is_timeless(&self) -> bool {
+        self.hooks.all().next().is_some()
+    }
+
     /// Hears from the journal how often the command of a setting runs.
     pub(super) fn recall(&mut self, event: &Event) {
         if let Event::Repeats { setting, runs, .. } = event {

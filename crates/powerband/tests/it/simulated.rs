@@ -124,6 +124,23 @@ fn a_dry_run_says_what_runs_next_to_the_load_and_no_command_leaves_it_out() {
 }
 
 #[test]
+fn an_experiment_takes_no_longer_than_its_dry_run_says() {
+    let desk = Desk::new();
+    let gathered: &[&str] = &["plans/governors-gathered.toml", "--budget", "1m"];
+    for words in [&["plans/counter-idle.toml"], &["plans/router-busy.toml"], &["plans/counter.toml"], gathered] {
+        let run = [&["--seed", "1", "run"], words].concat();
+        let longest_ns = desk.json(&[&run[..], &["--dry-run"]].concat())["longest_ns"].as_u64().unwrap();
+        let report = desk.report(&run);
+        assert!(report.voids.is_empty());
+        let (took_s, most_s) = (report.elapsed_s, longest_ns as f64 / 1e9);
+        assert!(took_s <= most_s, "{words:?} took {took_s} s, at most {most_s} s");
+        if report.blocks == report.max_blocks {
+            assert!(took_s > 0.6 * most_s, "{words:?} took {took_s} s, at most {most_s} s");
+        }
+    }
+}
+
+#[test]
 fn one_cpu_of_four_turns_one_policy_of_four() {
     let desk = Desk::new();
     let text = desk.run(&on(&QUAD, &["-c", "1", "set", "governor=powersave"])).ended(0).out;
