@@ -75,6 +75,8 @@ pub struct Fleet {
     pub given_up: BTreeSet<String>,
     /// Nothing runs or waits any more: every node is finished or given up.
     pub over: bool,
+    /// What is typed to start again what was lost, where that can be.
+    pub resume: Option<String>,
 }
 
 /// What the settings do over a fleet.
@@ -113,6 +115,9 @@ pub struct FleetAnswer {
     /// The setting to use.
     #[serde(flatten)]
     pub choice: Choice,
+    /// What is typed to start lost nodes again, where something is undecided without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume: Option<String>,
     /// What must be known with it, a sentence each.
     pub notes: Vec<String>,
 }
@@ -391,10 +396,19 @@ pub fn answer(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fleet) -> 
         odd,
         kinds,
         choice,
+        resume: None,
         notes,
     };
+    answer.resume = fleet.resume.clone().filter(|_| is_open_for_losses(&answer));
     answer.finding = words::finding(&answer);
     Ok(answer)
+}
+
+/// Whether it is over and undecided, with nodes that were lost or given up.
+fn is_open_for_losses(answer: &FleetAnswer) -> bool {
+    let lost = answer.nodes.iter().any(|node| matches!(node.state, NodeState::Lost | NodeState::Partial));
+    let mut settings = answer.metrics.iter().flat_map(|metric| &metric.settings);
+    answer.over && lost && settings.any(|it| it.fleet.verdict == Verdict::Undecided)
 }
 
 impl FleetAnswer {

@@ -249,6 +249,7 @@ fn a_launcher_that_starts_nothing_is_quoted_for_each_node() {
             assert!(ran.err.contains(&format!("{node} is lost: {ended}")), "{}", ran.err);
         }
         assert!(ran.err.contains("has begun; once that is mended, `powerband fleet resume "), "{}", ran.err);
+        assert!(ran.err.contains("a plan that has to change takes a new `powerband fleet run`"), "{}", ran.err);
         let whys = fleet.each("why");
         assert!(whys.iter().all(|why| why.as_str().is_some_and(|why| why.starts_with(ended))), "{whys:?}");
         let said = fleet.desk.run(&["fleet", "status", &fleet.folder().display().to_string()]).ended(0).out;

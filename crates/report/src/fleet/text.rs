@@ -15,6 +15,8 @@ const CAVEATS: usize = 2;
 const FINDING: usize = 4;
 /// Lines of what holds on most nodes, and of why no setting is recommended.
 const HALF: usize = 2;
+/// What starting lost nodes again is good for.
+pub(crate) const RESUMES: &str = "To start the lost nodes again, which may decide it:";
 /// Kinds in the default text.
 const KINDS: usize = 2;
 
@@ -167,6 +169,7 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
         None => last.extend(of.choice.sentence("").iter().flat_map(|why| folded(&clean(why), width, HALF))),
     }
     last.extend(of.choice.commands().iter().map(|command| clean(command)));
+    last.extend(of.resume.iter().flat_map(|command| [RESUMES.to_owned(), clean(command)]));
     // What is left of the screen is the table's: a line for the head, one for what is left out.
     let room = LINES.saturating_sub(middle.len() + last.len() + 3);
     let (mut lines, left_out) = table(of, width, room);
@@ -217,6 +220,7 @@ pub(super) fn render(of: &FleetAnswer, width: usize) -> String {
     }
     lines.extend(of.choice.sentence("").iter().flat_map(|it| fold(&clean(it), width, 0)));
     lines.extend(of.choice.commands().iter().map(|command| clean(command)));
+    lines.extend(of.resume.iter().flat_map(|command| [RESUMES.to_owned(), clean(command)]));
     lines.join("\n") + "\n"
 }
 

@@ -3,7 +3,7 @@ use super::figure::figures;
 use super::frame::Section;
 use super::html::{Table, facts, list, paragraph, text, typed};
 use super::verdict;
-use crate::fleet::text::{caveats, extent, row, star};
+use crate::fleet::text::{RESUMES, caveats, extent, row, star};
 use crate::fleet::{FleetAnswer, NodeState};
 use crate::picture::Picture;
 use crate::words::percent;
@@ -30,7 +30,9 @@ fn words(of: &FleetAnswer) -> String {
         ("Error rate", format!("{} for all differences claimed together", percent(of.alpha))),
     ];
     let said = of.choice.sentence("").into_iter().map(|it| paragraph(&it));
-    let advice: String = said.chain(of.choice.commands().iter().map(|line| typed(line))).collect();
+    let commands = of.choice.commands().into_iter().map(|line| typed(&line));
+    let resume = of.resume.iter().map(|line| paragraph(RESUMES) + &typed(line));
+    let advice: String = said.chain(commands).chain(resume).collect();
     verdict::finding(&of.finding) + &facts(&sure) + &advice
 }
 

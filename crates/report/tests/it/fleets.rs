@@ -217,6 +217,26 @@ fn lost_nodes_are_listed() {
 }
 
 #[test]
+fn an_undecided_fleet_with_lost_nodes_says_how_they_start_again() {
+    let resume = Some("powerband fleet resume f1ee7f1e".to_owned());
+    let known = || Fleet { resume: resume.clone(), order: (1..=3).map(|node| format!("n{node}")).collect(), ..over() };
+    let mut nodes = fleet(&Formula { nodes: 3, ..good() }, 7);
+    nodes.truncate(2);
+    let open = answer(&nodes, &known()).unwrap();
+    assert_eq!((open.metrics[0].settings[0].fleet.verdict, &open.resume), (Verdict::Undecided, &resume));
+    let page = powerband_report::page::fleet(&open, &fleet_pictures(&open)).unwrap();
+    for said in [open.brief(80), open.render(80), page] {
+        assert!(said.contains("To start the lost nodes again") && said.contains("fleet resume f1ee7f1e"), "{said}");
+    }
+    fits(&open);
+    // Decided without them, or while others still come, nothing is.
+    let order = (1..=12).map(|node| format!("n{node}")).collect();
+    let decided = answer(&fleet(&good(), 7)[1..], &Fleet { order, ..known() }).unwrap();
+    assert_eq!((decided.metrics[0].settings[0].fleet.verdict, decided.resume), (Verdict::Better, None));
+    assert_eq!(answer(&nodes, &Fleet { over: false, ..known() }).unwrap().resume, None);
+}
+
+#[test]
 fn a_setting_that_no_node_can_be_set_to_is_not_recommended() {
     let mut nodes = fleet(&good(), 7);
     for event in nodes.iter_mut().flat_map(|(_, events)| events) {

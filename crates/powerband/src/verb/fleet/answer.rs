@@ -29,7 +29,7 @@ impl Judge for Verdicts {
         let known = judged::Fleet {
             order: self.order.clone(),
             given_up: given_up.map(|(name, _)| name.clone()).collect(),
-            over: false,
+            ..judged::Fleet::default()
         };
         let finished = nodes.iter().filter(|(finished, _)| *finished).filter_map(|(_, attempt)| *attempt);
         match judged::answer(&finished.filter_map(experiment).collect::<Experiments>(), &known) {
@@ -60,8 +60,12 @@ pub(super) fn answer(fleet: &Fleet, folder: &Folder) -> Result<FleetAnswer, Fail
     let size = nodes.len() - unneeded;
     let given_up: BTreeSet<String> =
         nodes.iter().filter(|node| node.state == State::Lost).map(|node| node.node.clone()).collect();
-    let known =
-        judged::Fleet { order: nodes.iter().take(size).map(|node| node.node.clone()).collect(), given_up, over };
+    let known = judged::Fleet {
+        order: nodes.iter().take(size).map(|node| node.node.clone()).collect(),
+        given_up,
+        over,
+        resume: Some(format!("powerband fleet resume {}", fleet.short())),
+    };
     let attempts = Reader::default().read(folder, fleet)?;
     let of_size = |(mut header, events): (ExperimentHeader, Vec<Event>)| {
         if let Some(task) = &mut header.fleet {

@@ -51,7 +51,8 @@ fn check_begun(fleet: &Fleet, folder: &Folder) -> Result<(), Failure> {
     }
     let short = fleet.short();
     let sentence = format!(
-        "no node of fleet {short} has begun; once that is mended, `powerband fleet resume {short}` starts them again"
+        "no node of fleet {short} has begun; once that is mended, `powerband fleet resume {short}` starts them again, with \
+         the plan as it was: a plan that has to change takes a new `powerband fleet run`"
     );
     Err(Failure::new(Exit::CannotGoOn, sentence))
 }
