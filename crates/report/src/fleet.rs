@@ -75,6 +75,10 @@ pub struct Fleet {
     pub given_up: BTreeSet<String>,
     /// Nothing runs or waits any more: every node is finished or given up.
     pub over: bool,
+    /// Nodes that were named and are not in the order, as everything was decided without them.
+    pub not_needed: u32,
+    /// Nodes that were named and are not in the order, as it was cancelled.
+    pub cancelled: u32,
     /// What is typed to start again what was lost, where that can be.
     pub resume: Option<String>,
 }
@@ -99,6 +103,12 @@ pub struct FleetAnswer {
     pub looked_at: u32,
     /// The nodes in the drawn order.
     pub nodes: Vec<NodeRow>,
+    /// Nodes that were named besides, and not needed to decide everything.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_needed: u32,
+    /// Nodes that were named besides, and cancelled.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cancelled: u32,
     /// The reference that settings are compared with.
     pub reference: String,
     /// The CPUs that settings are for, where the plan names some.
@@ -390,6 +400,8 @@ pub fn answer(experiments: &[(ExperimentHeader, Vec<Event>)], fleet: &Fleet) -> 
         over: gathered.over,
         looked_at: whole.first().map_or(0, |metric| metric.looked_at),
         nodes: gathered.nodes.iter().map(gather::Node::row).collect(),
+        not_needed: fleet.not_needed,
+        cancelled: fleet.cancelled,
         reference: gathered.started.settings.first().map(|it| it.label.clone()).unwrap_or_default(),
         cpus,
         metrics,
@@ -409,6 +421,11 @@ fn is_open_for_losses(answer: &FleetAnswer) -> bool {
     let lost = answer.nodes.iter().any(|node| matches!(node.state, NodeState::Lost | NodeState::Partial));
     let mut settings = answer.metrics.iter().flat_map(|metric| &metric.settings);
     answer.over && lost && settings.any(|it| it.fleet.verdict == Verdict::Undecided)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl FleetAnswer {

@@ -141,6 +141,7 @@ fn what_the_first_nodes_decide_needs_no_others() {
     let answer = fleet.desk.json(&["fleet", "report", &folder]);
     assert_eq!(answer["over"], true);
     assert_eq!(answer["nodes"].as_array().unwrap().len(), 40 - unneeded);
+    assert_eq!(answer["not_needed"], unneeded);
     // Each is stored, once.
     assert_eq!(fleet.desk.experiments(), 40 - unneeded);
 }

@@ -20,13 +20,16 @@ pub(crate) const RESUMES: &str = "To start the lost nodes again, which may decid
 /// Kinds in the default text.
 const KINDS: usize = 2;
 
-/// What it is, how far, and its error rate: `Limits: 16 nodes, 15 finished, 1 lost; error rate 5 %`.
-pub(crate) fn header(of: &FleetAnswer) -> String {
-    let title = of.title.as_ref().map(|title| format!("{title}: ")).unwrap_or_default();
-    format!("{title}{}; error rate {}", extent(of), percent(of.alpha))
+/// What it is, how far, and its error rate: `Limits: 16 nodes, 15 finished, 1 lost; error rate 5 %`. Of a title so much as
+/// there is room for.
+fn header(of: &FleetAnswer, width: usize) -> String {
+    let state = format!("{}; error rate {}", extent(of), percent(of.alpha));
+    let room = width.saturating_sub(state.chars().count() + 2);
+    let title = of.title.as_ref().filter(|_| room > 0).map(|title| format!("{}: ", cut(&clean(title), room)));
+    title.unwrap_or_default() + &state
 }
 
-/// How far the fleet is: `16 nodes, 15 finished, 1 lost`.
+/// How far the fleet is: `16 nodes, 15 finished, 1 lost`; `4 nodes of 6 named, 4 finished, 2 not needed`.
 pub(crate) fn extent(of: &FleetAnswer) -> String {
     let count = |state: NodeState| of.nodes.iter().filter(|node| node.state == state).count();
     let states = [
@@ -36,12 +39,15 @@ pub(crate) fn extent(of: &FleetAnswer) -> String {
         (NodeState::Waiting, "waiting"),
         (NodeState::Lost, "lost"),
     ];
-    let said: Vec<String> = states
-        .iter()
-        .filter(|(state, _)| count(*state) > 0)
-        .map(|(state, words)| format!("{} {words}", count(*state)))
-        .collect();
-    let nodes = counted(u32::try_from(of.nodes.len()).unwrap_or(u32::MAX), "node");
+    let counts = states.iter().map(|(state, words)| (count(*state), *words));
+    let besides = [(of.not_needed as usize, "not needed"), (of.cancelled as usize, "cancelled")];
+    let said = counts.chain(besides).filter(|(count, _)| *count > 0);
+    let said: Vec<String> = said.map(|(count, words)| format!("{count} {words}")).collect();
+    let measured = u32::try_from(of.nodes.len()).unwrap_or(u32::MAX);
+    let nodes = match of.not_needed.saturating_add(of.cancelled) {
+        0 => counted(measured, "node"),
+        besides => format!("{} of {} named", counted(measured, "node"), measured.saturating_add(besides)),
+    };
     let looked = match of.looked_at {
         _ if of.over => String::new(),
         looked if looked < FIRST_LOOK => format!("; the first look is at {FIRST_LOOK} nodes"),
@@ -173,7 +179,7 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
     // What is left of the screen is the table's: a line for the head, one for what is left out.
     let room = LINES.saturating_sub(middle.len() + last.len() + 3);
     let (mut lines, left_out) = table(of, width, room);
-    lines.insert(0, cut(&clean(&header(of)), width));
+    lines.insert(0, cut(&header(of, width), width));
     if left_out > 0 {
         lines.push(format!("{left_out} more settings with -v"));
     }
@@ -185,7 +191,7 @@ pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
 /// All of it.
 pub(super) fn render(of: &FleetAnswer, width: usize) -> String {
     let mut lines = fold(&format!("{}.", clean(&of.finding)), width, 0);
-    lines.extend(fold(&clean(&header(of)), width, 0));
+    lines.extend(fold(&header(of, usize::MAX), width, 0));
     for metric in &of.metrics {
         lines.push(String::new());
         let wanted = match metric.better {

@@ -237,6 +237,20 @@ fn an_undecided_fleet_with_lost_nodes_says_how_they_start_again() {
 }
 
 #[test]
+fn nodes_that_were_named_and_not_needed_are_counted() {
+    let of = |not_needed, cancelled| {
+        answer(&fleet(&good(), 7), &Fleet { not_needed, cancelled, ..over() }).unwrap().brief(80)
+    };
+    assert!(of(0, 0).starts_with("12 nodes, 12 finished; error rate"), "{}", of(0, 0));
+    assert!(of(2, 0).starts_with("12 nodes of 14 named, 12 finished, 2 not needed; error rate"), "{}", of(2, 0));
+    let mut titled = answer(&fleet(&good(), 7), &Fleet { not_needed: 2, ..over() }).unwrap();
+    titled.title = Some("Frequency limits on the nodes of a fleet, by package".into());
+    let first = titled.brief(80).lines().next().unwrap().to_owned();
+    assert!(first.starts_with("Frequency") && first.ends_with("2 not needed; error rate 5 %"), "{first}");
+    assert!(of(0, 1).starts_with("12 nodes of 13 named, 12 finished, 1 cancelled; error rate"), "{}", of(0, 1));
+}
+
+#[test]
 fn a_setting_that_no_node_can_be_set_to_is_not_recommended() {
     let mut nodes = fleet(&good(), 7);
     for event in nodes.iter_mut().flat_map(|(_, events)| events) {

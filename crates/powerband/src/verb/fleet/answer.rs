@@ -60,10 +60,13 @@ pub(super) fn answer(fleet: &Fleet, folder: &Folder) -> Result<FleetAnswer, Fail
     let size = nodes.len() - unneeded;
     let given_up: BTreeSet<String> =
         nodes.iter().filter(|node| node.state == State::Lost).map(|node| node.node.clone()).collect();
+    let left_out = |state| u32::try_from(nodes[size..].iter().filter(|node| node.state == state).count()).unwrap_or(0);
     let known = judged::Fleet {
         order: nodes.iter().take(size).map(|node| node.node.clone()).collect(),
         given_up,
         over,
+        not_needed: left_out(State::NotNeeded),
+        cancelled: left_out(State::Cancelled),
         resume: Some(format!("powerband fleet resume {}", fleet.short())),
     };
     let attempts = Reader::default().read(folder, fleet)?;
