@@ -101,6 +101,19 @@ pub(crate) fn star(of: &FleetAnswer) -> Option<&'static str> {
     any.then_some("*: nodes disagree about this effect by more than noise explains")
 }
 
+/// At what levels the intervals of the tables are, where one of a node is narrower than that of the mean.
+pub(crate) fn levels(of: &FleetAnswer) -> Option<String> {
+    let inside = |group: &GroupAnswer| {
+        let (Some(next), Some(low), Some(high)) = (group.next_node, group.low, group.high) else { return false };
+        next.1 - next.0 < high - low
+    };
+    let any = of.metrics.iter().flat_map(|metric| &metric.settings).any(|setting| inside(&setting.fleet));
+    any.then(|| {
+        let rate = percent(of.alpha);
+        format!("next node is at 95 %, interval at an error rate of {rate} over all looks")
+    })
+}
+
 /// What has to be known besides the verdicts.
 pub(crate) fn caveats(of: &FleetAnswer) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
@@ -152,6 +165,7 @@ fn folded(text: &str, width: usize, most: usize) -> Vec<String> {
 pub(super) fn brief(of: &FleetAnswer, width: usize) -> String {
     let mut middle: Vec<String> = Vec::new();
     middle.extend(star(of).map(|star| cut(star, width)));
+    middle.extend(levels(of).iter().flat_map(|levels| folded(levels, width, HALF)));
     let odd = |node: &OddNode| cut(&format!("Odd node {}", clean(&node.words)), width);
     middle.extend(of.odd.iter().take(ODD).map(odd));
     if of.odd.len() > ODD {

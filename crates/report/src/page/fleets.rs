@@ -3,10 +3,10 @@ use super::figure::figures;
 use super::frame::Section;
 use super::html::{Table, facts, list, paragraph, text, typed};
 use super::verdict;
-use crate::fleet::text::{RESUMES, caveats, extent, row, star};
+use crate::fleet::text::{RESUMES, caveats, extent, levels, row, star};
 use crate::fleet::{FleetAnswer, NodeState};
 use crate::picture::Picture;
-use crate::words::percent;
+use crate::words::{capital, percent};
 
 pub(super) fn sections(of: &FleetAnswer, pictures: &[Picture]) -> Vec<Section> {
     let (lead, others) = match pictures {
@@ -46,7 +46,8 @@ fn settings(of: &FleetAnswer) -> String {
         Table::of_words(&metric.metric, &head, rows).render() + &list(&holds.collect::<Vec<_>>())
     };
     let star = star(of).map(paragraph);
-    of.metrics.iter().map(table).chain(star).collect()
+    let levels = levels(of).map(|levels| paragraph(&format!("{}.", capital(&levels))));
+    of.metrics.iter().map(table).chain(star).chain(levels).collect()
 }
 
 fn unlike(of: &FleetAnswer) -> String {

@@ -251,6 +251,21 @@ fn nodes_that_were_named_and_not_needed_are_counted() {
 }
 
 #[test]
+fn an_interval_of_a_node_that_is_narrower_than_that_of_the_mean_says_at_what_level_it_is() {
+    let narrower = |answer: &FleetAnswer| {
+        let found = &answer.metrics[0].settings[0].fleet;
+        let (next, low, high) = (found.next_node.unwrap(), found.low.unwrap(), found.high.unwrap());
+        next.1 - next.0 < high - low
+    };
+    let said = "next node is at 95 %, interval at an error rate of 5 % over all looks";
+    let alike = Formula { nodes: 3, between_sd: 0.0, ..good() };
+    let few = (1..40).map(|seed| answer(&fleet(&alike, seed), &over()).unwrap()).find(narrower).unwrap();
+    let many = answer(&fleet(&good(), 7), &over()).unwrap();
+    assert!(few.brief(80).contains(said) && !narrower(&many) && !many.brief(80).contains(said), "{}", few.brief(80));
+    fits(&few);
+}
+
+#[test]
 fn a_setting_that_no_node_can_be_set_to_is_not_recommended() {
     let mut nodes = fleet(&good(), 7);
     for event in nodes.iter_mut().flat_map(|(_, events)| events) {
