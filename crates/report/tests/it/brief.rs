@@ -41,6 +41,24 @@ fn two_metrics_of_one_setting_one_of_them_open() {
     check(&open(), "brief-open", include_str!("expected/brief-open.txt"));
 }
 
+#[test]
+fn what_an_interval_without_zero_leaves_undecided_has_its_reason() {
+    let said = |low: f64, unstable: bool| {
+        let mut events = open();
+        for event in &mut events {
+            if let Event::Closed(finding) = event {
+                let open = finding.verdicts.iter_mut().filter(|it| it.verdict == Verdict::Undecided);
+                open.for_each(|it| (it.low, it.unstable) = (Some(low), unstable));
+            }
+        }
+        let text = printed(&events, 80).replace('\n', " ");
+        text.contains(
+            "schedutil is unstable (noisier than the others, or of two minds): its verdict takes 8 blocks at least",
+        )
+    };
+    assert!(said(0.01, true) && !said(0.01, false) && !said(-0.03, true));
+}
+
 /// [`open`] with what remains of its difference once an effect on the next trial is allowed for.
 fn allowing(after: (f64, f64)) -> Vec<Event> {
     let mut events = open();

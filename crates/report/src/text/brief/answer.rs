@@ -1,5 +1,6 @@
 //! What an experiment answers, in a few sentences with its numbers: the end of every report on a terminal.
 use powerband_record::{CloseReason, Level, Metric, SettingVerdict, Verdict};
+use powerband_stats::modes::UNSTABLE_BLOCKS;
 
 use super::super::names::{baseline_values, is_baseline, reference};
 use super::table::{others, ranked};
@@ -33,6 +34,7 @@ pub(super) fn sentences(model: &Model) -> Vec<Sentence> {
         said.extend(calibration::answer(model).into_iter().map(own));
     } else {
         said.extend(compared(model));
+        said.extend(held(model).map(own));
         said.extend(requirements::clause(model).map(|clause| own(format!("Required: {clause}."))));
     }
     said
@@ -73,6 +75,22 @@ fn compared(model: &Model) -> Vec<Sentence> {
     let said = [own(of_setting(model, advice.setting))].into_iter().chain(why.map(in_table));
     let none = advice.no_command.map(|why| own(format!("There is no command for it: {why}.")));
     said.chain(none).collect()
+}
+
+/// Settings that an interval without zero does not decide, as more blocks are asked of what is unstable.
+fn held(model: &Model) -> Option<String> {
+    let is_held = |it: &&SettingVerdict| {
+        let differs = it.low.is_some_and(|low| low > 0.0) || it.high.is_some_and(|high| high < 0.0);
+        it.verdict == Verdict::Undecided && it.unstable && it.blocks < UNSTABLE_BLOCKS && differs
+    };
+    let verdicts = model.settings.iter().map(|setting| setting.verdicts.iter().flatten());
+    let held: Vec<u32> = verdicts.filter_map(|mut all| all.find(is_held)).map(|it| it.setting).collect();
+    let names: Vec<String> = held.iter().map(|setting| model.label(*setting)).collect();
+    let (is, its) = if held.len() == 1 { ("is", "its") } else { ("are", "their") };
+    (!names.is_empty()).then(|| {
+        let names = join_labels(&names, NAMED);
+        format!("{names} {is} unstable (noisier than the others, or of two minds): {its} verdict takes {UNSTABLE_BLOCKS} blocks at least.")
+    })
 }
 
 /// What the comparison of commands comes to: how many times as fast one is as another.
