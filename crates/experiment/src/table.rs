@@ -28,7 +28,7 @@ pub struct TableError {
 /// What stands next to the rows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Beside {
+struct Sidecar {
     /// A line for people: where the rows come from.
     title: String,
     /// How long a trial took.
@@ -112,13 +112,13 @@ pub struct TableMachine {
 }
 
 impl TableMachine {
-    /// Reads a table; `name` is the machine's, `file` and `beside` name the two texts in messages.
+    /// Reads a table; `name` is the machine's, `file` and `sidecar` name the two texts in messages.
     ///
     /// # Errors
     /// [`TableError`] for the first thing that is wrong with one of them.
-    pub fn parse(name: &str, file: (&str, &str), beside: (&str, &str)) -> Result<TableMachine, TableError> {
-        let wrong = |why: String| TableError { file: beside.0.into(), why };
-        let about = about(beside.1).map_err(wrong)?;
+    pub fn parse(name: &str, file: (&str, &str), sidecar: (&str, &str)) -> Result<TableMachine, TableError> {
+        let wrong = |why: String| TableError { file: sidecar.0.into(), why };
+        let about = about(sidecar.1).map_err(wrong)?;
         let cells = cells(file.1).map_err(|why| TableError { file: file.0.into(), why })?;
         let trial_ns = parse_duration_ns(&about.trial).map_err(|error| wrong(format!("trial: {error}")))?;
         if trial_ns == 0 || about.knob.is_empty() || about.metric.is_empty() || about.found.is_empty() {
@@ -142,11 +142,11 @@ impl TableMachine {
         table.fill(&about, &cells).map_err(|why| TableError { file: file.0.into(), why })?;
         let (rows, settings) = (cells.rows.len(), table.rows.len());
         table.system =
-            format!("a table of {rows} rows, {settings} settings, checksum {:08x}", checksum(file.1, beside.1));
+            format!("a table of {rows} rows, {settings} settings, checksum {:08x}", checksum(file.1, sidecar.1));
         Ok(table)
     }
 
-    fn fill(&mut self, about: &Beside, cells: &CsvRows) -> Result<(), String> {
+    fn fill(&mut self, about: &Sidecar, cells: &CsvRows) -> Result<(), String> {
         let knobs: Vec<usize> = about.knob.iter().map(|knob| place(cells, &knob.column)).collect::<Result<_, _>>()?;
         let metrics: Vec<usize> = about.metric.iter().map(|it| place(cells, &it.column)).collect::<Result<_, _>>()?;
         let found: Vec<(usize, String)> = about
@@ -215,7 +215,7 @@ fn metric(column: &MetricColumn) -> Result<Metric, String> {
 }
 
 /// What the file next to the rows says.
-fn about(text: &str) -> Result<Beside, String> {
+fn about(text: &str) -> Result<Sidecar, String> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         let why = error.message();
@@ -264,8 +264,8 @@ fn ordered(mut values: Vec<String>) -> Vec<String> {
 }
 
 /// FNV-1a over both texts: a table is known again by it, not protected.
-fn checksum(rows: &str, beside: &str) -> u32 {
-    rows.bytes().chain(beside.bytes()).fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+fn checksum(rows: &str, sidecar: &str) -> u32 {
+    rows.bytes().chain(sidecar.bytes()).fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]

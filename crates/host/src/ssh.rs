@@ -71,7 +71,7 @@ impl Ssh {
     pub fn connect(&self, hello: Hello) -> Result<RemoteMachine, RemoteError> {
         let _stoppable = Stoppable::begin();
         if self.host.starts_with('-') || self.host.is_empty() {
-            // Whoever types it as an argument of ssh types an option.
+            // As an argument of ssh it would be an option.
             let why = "a host's name does not begin with '-'".into();
             return Err(RemoteError::Refused { name: self.name.clone(), class: ErrorClass::Usage, why });
         }

@@ -40,9 +40,10 @@ impl CsvRows {
         }
         let rows = all.collect::<Result<Vec<_>, _>>()?;
         match rows.iter().find(|(_, row)| row.len() != columns.len()) {
-            Some((line, row)) => {
-                Err(wrong(*line, format!("it has {} fields, the first line {}", row.len(), columns.len())))
-            }
+            Some((line, row)) => Err(wrong(
+                *line,
+                format!("it has another number of fields ({}) than the first line ({})", row.len(), columns.len()),
+            )),
             None => Ok(CsvRows { columns, rows }),
         }
     }
@@ -83,7 +84,7 @@ mod tests {
         assert_eq!((read.place("a"), read.place("b")), (Some(0), None));
         assert_eq!(CsvRows::parse("\n"), Ok(CsvRows::default()));
         for (text, words) in [
-            ("a,b\n1\n", "line 2: it has 1 fields, the first line 2"),
+            ("a,b\n1\n", "line 2: it has another number of fields (1) than the first line (2)"),
             ("a\n\"1\n", "line 2: a quote is not closed"),
             ("a,b,a\n1,2,3\n", "line 1: there are two columns 'a'"),
         ] {

@@ -15,7 +15,7 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Re
 
 /// What a line may say instead, where the parser only names types.
 fn plainly(line: &str, why: &str) -> Option<String> {
-    if why.ends_with("expected variant identifier") {
+    if line.trim() == "[[load]]" {
         return Some("a plan has one [load]; write that table once, with kind, e.g. kind = \"counter\"".into());
     }
     let given = why.strip_prefix("invalid type: ")?.strip_suffix(", expected a string")?;

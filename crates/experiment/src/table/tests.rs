@@ -15,7 +15,7 @@ set,2000,9,28,600
 set,3000,1,45,200
 ";
 
-const BESIDE: &str = "title = \"by hand\"
+const SIDECAR: &str = "title = \"by hand\"
 trial = \"2s\"
 found = { kind = \"auto\" }
 [[knob]]
@@ -32,7 +32,7 @@ column = \"p99_us\"
 ";
 
 fn table() -> TableMachine {
-    TableMachine::parse("table:t.csv", ("t.csv", ROWS), ("t.toml", BESIDE)).unwrap()
+    TableMachine::parse("table:t.csv", ("t.csv", ROWS), ("t.toml", SIDECAR)).unwrap()
 }
 
 fn plan(axes: &[&str]) -> Plan {
@@ -118,24 +118,24 @@ fn what_the_table_has_not_is_said_with_what_it_has() {
 #[test]
 fn a_byte_order_mark_is_no_part_of_a_name() {
     let marked = format!("\u{feff}{ROWS}");
-    let read = TableMachine::parse("table:t.csv", ("t.csv", &marked), ("t.toml", BESIDE)).unwrap();
+    let read = TableMachine::parse("table:t.csv", ("t.csv", &marked), ("t.toml", SIDECAR)).unwrap();
     assert_eq!(read.rows, table().rows);
 }
 
 #[test]
 fn what_is_wrong_with_the_files_is_one_line() {
-    for (rows, beside, words) in [
-        ("kind,mhz\n1", BESIDE, "t.csv: line 2: it has 1 fields"),
-        ("", BESIDE, "t.csv: there is nothing"),
-        (&ROWS.replace("watts", "power") as &str, BESIDE, "no column 'watts'"),
-        (&ROWS.replace("900", "many"), BESIDE, "line 5: 'many' in p99_us is no number"),
-        (ROWS, &BESIDE.replace("2s", "soon"), "t.toml: trial"),
-        (ROWS, &BESIDE.replace("auto", "never"), "baseline"),
-        (&ROWS.replace("delay,", "mhz,"), BESIDE, "t.csv: line 1: there are two columns 'mhz'"),
-        (ROWS, &BESIDE.replace("judged", "jugded"), "line 12"),
-        (ROWS, &BESIDE.replace("found", "#"), "t.toml: `found` is missing; it needs title, trial"),
+    for (rows, sidecar, words) in [
+        ("kind,mhz\n1", SIDECAR, "t.csv: line 2: it has another number of fields (1) than"),
+        ("", SIDECAR, "t.csv: there is nothing"),
+        (&ROWS.replace("watts", "power") as &str, SIDECAR, "no column 'watts'"),
+        (&ROWS.replace("900", "many"), SIDECAR, "line 5: 'many' in p99_us is no number"),
+        (ROWS, &SIDECAR.replace("2s", "soon"), "t.toml: trial"),
+        (ROWS, &SIDECAR.replace("auto", "never"), "baseline"),
+        (&ROWS.replace("delay,", "mhz,"), SIDECAR, "t.csv: line 1: there are two columns 'mhz'"),
+        (ROWS, &SIDECAR.replace("judged", "jugded"), "line 12"),
+        (ROWS, &SIDECAR.replace("found", "#"), "t.toml: `found` is missing; it needs title, trial"),
     ] {
-        let error = TableMachine::parse("table:t.csv", ("t.csv", rows), ("t.toml", beside)).unwrap_err().to_string();
+        let error = TableMachine::parse("table:t.csv", ("t.csv", rows), ("t.toml", sidecar)).unwrap_err().to_string();
         assert!(error.contains(words) && !error.trim().contains('\n'), "{error}");
     }
 }

@@ -185,7 +185,7 @@ fn what_cannot_be_compared_is_refused_with_what_to_write() {
     let file = desk.beside("x.csv");
     for (text, told) in [
         ("setting,real_s\n", "nothing to compare"),
-        ("setting,real_s\na,1\nb\n", "line 3: it has 1 fields"),
+        ("setting,real_s\na,1\nb\n", "line 3: it has another number of fields (1) than"),
         ("setting,real_s\na,fast\n", "line 2: 'fast' is no number for real_s"),
         ("setting,real_s\n\"a,1\n", "quote"),
         ("real_s\n1\n2\n", "no column 'setting'"),
