@@ -24,7 +24,7 @@ pub struct PState {
 
 /// A board with one or two CPUs and a power meter over them.
 #[derive(Clone, Debug)]
-pub struct Board {
+pub struct PcBoard {
     /// How many CPUs.
     pub cpus: usize,
     /// P-states, the fastest first, as the firmware numbers them.
@@ -45,7 +45,7 @@ const IDLE_STATES: &str = "    Name (_CST, Package (3) { 2,
       Package (4) { ResourceTemplate () { Register (SystemIO, 8, 0, 0x2E7) }, 2, 50000, 500 } })
 ";
 
-impl Board {
+impl PcBoard {
     /// The first CPUs of a simulated machine, at most two. The meter covers them and their package, not the rest.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Board {
         let most_mw =
             power.package_uw / 1000 + cpus as u64 * states.iter().map(|state| state.power_mw).max().unwrap_or(0);
         let latency_us = policy.map_or(0, |policy| policy.transition_latency_ns / 1000);
-        Ok(Board { cpus, states, latency_us, meter_step_mw: most_mw.div_ceil(250).max(1), idle_states: false, power })
+        Ok(PcBoard { cpus, states, latency_us, meter_step_mw: most_mw.div_ceil(250).max(1), idle_states: false, power })
     }
 
     /// The table the firmware gets, in ACPI's source language.
@@ -183,8 +183,8 @@ fn halting(profile: &Profile) -> PowerSpec {
 mod tests {
     use super::*;
 
-    fn quadcore() -> Board {
-        Board::new(&Profile::builtin("quadcore").unwrap()).unwrap()
+    fn quadcore() -> PcBoard {
+        PcBoard::new(&Profile::builtin("quadcore").unwrap()).unwrap()
     }
 
     #[test]

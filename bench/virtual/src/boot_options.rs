@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use powerband_sim::Profile;
 
 use crate::arm_board::ArmBoard;
-use crate::board::Board;
+use crate::board::PcBoard;
 use crate::error::{BenchError, Result};
 use crate::kernel::GuestKernel;
 use crate::places;
@@ -100,9 +100,9 @@ impl BootOptions {
     ///
     /// # Errors
     /// When it is none, or the machine's clocks fit no board.
-    pub(crate) fn pc(&self) -> Result<Board> {
+    pub(crate) fn pc(&self) -> Result<PcBoard> {
         match &self.hardware {
-            Hardware::Pc(profile) => Ok(Board { idle_states: self.idle_states, ..Board::new(profile)? }),
+            Hardware::Pc(profile) => Ok(PcBoard { idle_states: self.idle_states, ..PcBoard::new(profile)? }),
             Hardware::Board(board) => Err(BenchError::Missing(format!("{} is not a PC", board.name))),
         }
     }

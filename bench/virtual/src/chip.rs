@@ -1,6 +1,6 @@
 //! The processor of a guest, whatever board it is on: which frequencies it has, and which it runs at, read from outside.
 use crate::arm_board::ArmBoard;
-use crate::board::{Board, METER_PORT, STATE_PORTS};
+use crate::board::{METER_PORT, PcBoard, STATE_PORTS};
 use crate::error::Result;
 use crate::qmp::Qmp;
 
@@ -8,7 +8,7 @@ use crate::qmp::Qmp;
 #[derive(Clone, Debug)]
 pub(crate) enum Chip {
     /// A PC's, with a power meter.
-    Pc(Board),
+    Pc(PcBoard),
     /// A board's, which nothing meters.
     Arm(&'static ArmBoard),
 }

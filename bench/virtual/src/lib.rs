@@ -27,7 +27,7 @@ mod silicon;
 pub mod tools;
 
 pub use arm_board::ArmBoard;
-pub use board::{Board, PState};
+pub use board::{PState, PcBoard};
 pub use boot_options::{BootOptions, Cable, Hardware};
 pub use clocks::{Speed, measure};
 pub use emulator::version as emulator_version;

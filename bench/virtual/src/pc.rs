@@ -1,7 +1,7 @@
 //! What the emulator gets where the board is a PC: firmware, kernel, first file system, devices.
 use std::path::Path;
 
-use crate::board::Board;
+use crate::board::PcBoard;
 use crate::boot_options::BootOptions;
 use crate::error::Result;
 use crate::first_files::{archive, busybox};
@@ -11,7 +11,7 @@ use crate::{devices, places, tools};
 /// Kernel, first file system and devices on the emulator's command line.
 pub(crate) fn words(
     options: &BootOptions,
-    board: &Board,
+    board: &PcBoard,
     kernel: &GuestKernel,
     folder: &Path,
     disk: &Path,

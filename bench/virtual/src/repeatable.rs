@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::board::Board;
+use crate::board::PcBoard;
 use crate::boot_options::BootOptions;
 use crate::emulator::{Kept, PC_EMULATOR};
 use crate::error::Result;
@@ -54,8 +54,8 @@ pub fn counted_inputs(options: &BootOptions, script: &str) -> Result<Vec<u8>> {
     Ok([words.join(" ").into_bytes(), board(options)?.source().into_bytes(), files].concat())
 }
 
-fn board(options: &BootOptions) -> Result<Board> {
-    Ok(Board { cpus: 1, ..options.pc()? })
+fn board(options: &BootOptions) -> Result<PcBoard> {
+    Ok(PcBoard { cpus: 1, ..options.pc()? })
 }
 
 fn files(options: &BootOptions, script: &str) -> Vec<(String, Vec<u8>)> {

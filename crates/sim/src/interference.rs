@@ -4,11 +4,11 @@ use powerband_machine::{Action, EntryId, Errno, Hold, Rule};
 use crate::board::Board;
 
 /// A refusal with the words that go with it.
-pub type Refusal = (Errno, Option<String>);
+pub(crate) type Refusal = (Errno, Option<String>);
 
 /// Where the owner of a machine is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum OwnerStep {
     /// Reads, lists or opens.
     Look,
     /// Is about to act.
@@ -31,7 +31,7 @@ pub trait Interference {
     ///
     /// # Errors
     /// What the owner gets for an answer.
-    fn meet(&self, board: &mut Board, step: Step) -> Result<(), Errno>;
+    fn meet(&self, board: &mut Board, step: OwnerStep) -> Result<(), Errno>;
 
     /// The owner is about to record what it will do.
     fn announced(&self, action: &Action);
@@ -39,8 +39,13 @@ pub trait Interference {
     /// The owner acts, or takes an entry back that was to last as long as `Hold` says.
     ///
     /// # Errors
-    /// What the owner gets for an answer.
-    fn perform(&self, board: &mut Board, action: &Action, undoes: Option<(EntryId, Hold)>) -> Result<(), Refusal>;
+    /// What the owner gets for an answer, and the words that go with it.
+    fn perform(
+        &self,
+        board: &mut Board,
+        action: &Action,
+        undoes: Option<(EntryId, Hold)>,
+    ) -> Result<(), (Errno, Option<String>)>;
 
     /// Whether the owner has ended, and nothing it does has effect.
     fn has_ended(&self) -> bool;

@@ -39,10 +39,10 @@ mod world;
 
 pub use board::Board;
 pub use cpuidle::{IdleGovernor, IdleSpec, IdleState};
-pub use interference::{Interference, Refusal, Step};
+pub use interference::{Interference, OwnerStep};
 pub use meters::{MeterSpec, Share, Shows, Wrong};
 pub use nic::{Driver, Stmmac};
-pub use noise::{NoiseSpec, keyed};
+pub use noise::NoiseSpec;
 pub use play::Stretch;
 pub use power::{IdleStep, PowerSpec};
 pub use profile::{

@@ -11,7 +11,7 @@ use powerband_record::Side;
 
 use crate::SimError;
 use crate::board::Board;
-use crate::interference::{Interference, Refusal, Step};
+use crate::interference::{Interference, OwnerStep, Refusal};
 use crate::nic;
 use crate::profile::Profile;
 use crate::schedule::Group;
@@ -53,11 +53,11 @@ pub(crate) fn load_ledger(machine: &mut SimMachine, store: Box<dyn LedgerStore>)
 
 impl SimDevice {
     /// One step of the owner; the error is what it gets for an answer.
-    pub(crate) fn meet(&mut self, step: Step) -> Result<(), Errno> {
+    pub(crate) fn meet(&mut self, step: OwnerStep) -> Result<(), Errno> {
         self.interference.as_ref().map_or(Ok(()), |interference| interference.meet(&mut self.board, step))
     }
 
-    fn read_in_step(&mut self, path: &str, step: Step) -> Result<String, Errno> {
+    fn read_in_step(&mut self, path: &str, step: OwnerStep) -> Result<String, Errno> {
         self.meet(step)?;
         self.board.read(path)
     }
@@ -75,7 +75,7 @@ impl Board {
     ///
     /// # Errors
     /// The kernel's refusal, or that there is no model of it.
-    pub fn perform(&mut self, action: &Action) -> Result<(), Refusal> {
+    pub fn perform(&mut self, action: &Action) -> Result<(), (Errno, Option<String>)> {
         let plain = |errno| (errno, None);
         match action {
             Action::WriteFile { path, text } | Action::ReplaceFile { path, text } => {
@@ -132,7 +132,7 @@ impl Device for SimDevice {
     fn read_for_ledger(&mut self, path: &str, purpose: LedgerRead) -> Result<String, Errno> {
         match purpose {
             LedgerRead::Intent => self.board.read(path),
-            LedgerRead::Comparison => self.read_in_step(path, Step::Compare),
+            LedgerRead::Comparison => self.read_in_step(path, OwnerStep::Compare),
         }
     }
 
@@ -146,7 +146,7 @@ impl Device for SimDevice {
     fn perform(&mut self, _entry: EntryId, turn: &Turn) -> Result<Performed, LedgerError> {
         let refusal = self.change(&turn.action, None).err();
         let mut read =
-            |path: &String| self.read_in_step(path, Step::ReadBack).ok().map(|text| text.trim_end().to_owned());
+            |path: &String| self.read_in_step(path, OwnerStep::ReadBack).ok().map(|text| text.trim_end().to_owned());
         let reads_back = turn.read_back.as_ref().and_then(&mut read);
         let (errno, words) = refusal.map_or((None, None), |(errno, words)| (Some(errno), words));
         Ok(Performed { errno, words, reads_back })
@@ -171,23 +171,23 @@ impl Look for SimDevice {
     }
 
     fn list(&mut self, folder: &str) -> Result<Vec<Entry>, Errno> {
-        self.meet(Step::Look)?;
+        self.meet(OwnerStep::Look)?;
         self.board.list(folder)
     }
 
     fn read(&mut self, path: &str) -> Result<String, Errno> {
-        self.read_in_step(path, Step::Look)
+        self.read_in_step(path, OwnerStep::Look)
     }
 
     fn open(&mut self, path: &str) -> Result<Handle, Errno> {
-        self.meet(Step::Look)?;
+        self.meet(OwnerStep::Look)?;
         self.board.open(path)
     }
 
     fn read_many(&mut self, handles: &[Handle], into: &mut Vec<Result<String, Errno>>) {
         into.clear();
         for &handle in handles {
-            let met = self.meet(Step::Look);
+            let met = self.meet(OwnerStep::Look);
             into.push(met.and_then(|()| self.board.read_handle(handle)));
         }
     }
@@ -200,7 +200,7 @@ impl Look for SimDevice {
 impl Run for SimDevice {
     fn spawn(&mut self, job: &Job) -> Result<ProcessId, SpawnError> {
         let refused = |errno| SpawnError::Refused { what: job.work.kind().to_owned(), errno };
-        self.meet(Step::Spawn).map_err(refused)?;
+        self.meet(OwnerStep::Spawn).map_err(refused)?;
         self.board.spawn(job)
     }
 

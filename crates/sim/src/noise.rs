@@ -10,8 +10,7 @@ use rand_core::{Rng, SeedableRng};
 pub(crate) const WHOLE_PPB: u64 = 1_000_000_000;
 
 /// A random stream of its own for `component` at `index`.
-#[must_use]
-pub fn keyed(seed: u64, component: &str, index: u64) -> ChaCha8Rng {
+pub(crate) fn keyed(seed: u64, component: &str, index: u64) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&fnv1a(component.as_bytes()).to_le_bytes());

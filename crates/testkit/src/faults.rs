@@ -12,9 +12,8 @@ use std::rc::Rc;
 
 use powerband_machine::{EntryId, Errno, Rule};
 use powerband_record::Side;
-use powerband_sim::{SimError, SimWorld, keyed};
-use rand_chacha::ChaCha8Rng;
-use rand_core::Rng as _;
+use powerband_sim::{OwnerStep, SimError, SimWorld};
+use powerband_stats::{Draws, Purpose};
 
 pub use disk::Image;
 use disk::{Disk, SimDisk};
@@ -120,11 +119,11 @@ impl Fault {
     ];
 }
 
-/// Where the owner is: on the machine ([`powerband_sim::Step`]), or with what it records.
+/// Where the owner is: on the machine ([`OwnerStep`]), or with what it records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// On the machine.
-    On(powerband_sim::Step),
+    On(OwnerStep),
     /// Writes a record of the ledger.
     Append,
     /// Writes the ledger anew.
@@ -136,7 +135,7 @@ enum Step {
 impl Step {
     /// Most steps are readings and few are waits: the rate of each, so that no kind of step has all the faults.
     fn weigh(self, one_in: u64) -> u64 {
-        use powerband_sim::Step::{Look, Spawn, Wait};
+        use OwnerStep::{Look, Spawn, Wait};
         match self {
             Step::On(Look) => one_in.saturating_mul(8),
             Step::On(Spawn | Wait) => one_in.div_ceil(8),
@@ -150,7 +149,7 @@ impl Step {
             ClampedLate, DiskFull, DiskFullLasting, Foreign, JournalRefused, LoadDied, Offline, Online, RefusedInPart,
             RefusedLasting, RefusedOften, RefusedOnce, RefusedTooLate, SpawnRefused, Unreadable, Vanished,
         };
-        use powerband_sim::Step::{Compare, Look, Perform, ReadBack, Spawn, TakeBack, Wait};
+        use OwnerStep::{Compare, Look, Perform, ReadBack, Spawn, TakeBack, Wait};
         match self {
             Step::On(Look) => &[Unreadable, Unreadable, Foreign, Foreign, Vanished],
             Step::On(Perform) => &[
@@ -179,9 +178,9 @@ impl Step {
 enum Strike {
     Nothing,
     /// The owner is dead, perhaps since this very step; the stream says how torn what it did was.
-    Dead(Option<ChaCha8Rng>),
+    Dead(Option<Draws>),
     /// A fault, with the stream its details are drawn from.
-    Fault(Fault, ChaCha8Rng),
+    Fault(Fault, Draws),
 }
 
 /// The faults of a World: what has struck and been written, its disk, and when the owner ends. Clones are the same.
@@ -356,7 +355,7 @@ impl Faults {
             return Strike::Dead(None);
         }
         state.step += 1;
-        let mut stream = keyed(state.plan.seed, "faults", state.step);
+        let mut stream = Draws::new(state.plan.seed, Purpose::Trial, state.step, 0);
         if let Some((_, ending)) = state.end_at.filter(|(at, _)| *at <= state.step) {
             state.end_at = None;
             state.ended = Some(ending);
@@ -372,7 +371,7 @@ impl Faults {
             return Strike::Fault(fault, stream);
         }
         let one_in = step.weigh(state.plan.one_in);
-        if state.healed || one_in == 0 || !stream.next_u64().is_multiple_of(one_in) {
+        if state.healed || one_in == 0 || !stream.bits().is_multiple_of(one_in) {
             return Strike::Nothing;
         }
         Strike::Fault(*pick(&mut stream, step.faults()), stream)
@@ -383,13 +382,8 @@ impl Faults {
     }
 }
 
-/// A number below `bound`, which is not 0.
-fn below(stream: &mut ChaCha8Rng, bound: u64) -> u64 {
-    stream.next_u64() % bound
-}
-
 /// One of what is not empty.
-fn pick<'a, T>(stream: &mut ChaCha8Rng, from: &'a [T]) -> &'a T {
-    let place = below(stream, from.len() as u64);
+fn pick<'a, T>(stream: &mut Draws, from: &'a [T]) -> &'a T {
+    let place = stream.below(from.len() as u64);
     &from[usize::try_from(place).unwrap_or(0)]
 }

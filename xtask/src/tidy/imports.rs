@@ -52,7 +52,7 @@ const TABLE: &[Row] = &[
 const EDGE_ONLY: [&str; 5] = ["anyhow", "clap", "clap_complete", "clap_mangen", "indicatif"];
 
 /// Crates that are handed everything: time, chance and files come from outside.
-const PURE: [&str; 5] = ["record", "report", "advice", "cpuspeed", "raster"];
+const PURE: [&str; 6] = ["record", "report", "advice", "cpuspeed", "raster", "testkit"];
 
 /// What would bring time, chance or the system in. Matched from the beginning of a dependency's name.
 const IMPURE: [&str; 8] = ["rand", "getrandom", "fastrand", "chrono", "time", "rustix", "libc", "tempfile"];

@@ -6,7 +6,7 @@ use powerband_record::Side;
 
 use super::{SimError, SimWorld};
 use crate::board::Board;
-use crate::interference::{Interference, Step};
+use crate::interference::{Interference, OwnerStep};
 use crate::machine;
 
 impl SimWorld {
@@ -64,7 +64,7 @@ impl SimWorld {
     /// The step that a wait is; the answer is for an owner that has ended.
     pub(super) fn meet_in_wait(&mut self) -> Option<Wake> {
         let near = self.machines.first_mut()?.device_mut();
-        match near.meet(Step::Wait) {
+        match near.meet(OwnerStep::Wait) {
             Ok(()) => None,
             Err(_) => Some(Wake::Lost(Side::Near, "its owner has ended".into())),
         }

@@ -1,8 +1,8 @@
 //! The disk a ledger is kept on: it tells what is durable from what is only written, and outlives its owners.
 use powerband_machine::{Errno, LedgerError, LedgerStore};
-use rand_chacha::ChaCha8Rng;
+use powerband_stats::Draws;
 
-use super::{Blunder, Ending, Fault, Faults, Step, Strike, below};
+use super::{Blunder, Ending, Fault, Faults, Step, Strike};
 
 /// What an append met on a full disk, as often as that.
 const FOR_GOOD: u32 = u32::MAX;
@@ -40,15 +40,15 @@ impl Disk {
     }
 
     /// The power is gone: of what was not synced an arbitrary beginning is there.
-    pub(super) fn cut(&mut self, stream: &mut ChaCha8Rng) {
-        let kept = below(stream, (self.bytes.len() - self.durable) as u64 + 1);
+    pub(super) fn cut(&mut self, stream: &mut Draws) {
+        let kept = stream.below((self.bytes.len() - self.durable) as u64 + 1);
         self.bytes.truncate(self.durable + usize::try_from(kept).unwrap_or(0));
         self.durable = self.bytes.len();
     }
 
     /// A beginning of what was to be appended arrives, and nothing is synced.
-    fn tear(&mut self, bytes: &[u8], stream: &mut ChaCha8Rng) -> bool {
-        let arrived = usize::try_from(below(stream, bytes.len() as u64 + 1)).unwrap_or(0);
+    fn tear(&mut self, bytes: &[u8], stream: &mut Draws) -> bool {
+        let arrived = usize::try_from(stream.below(bytes.len() as u64 + 1)).unwrap_or(0);
         self.bytes.extend_from_slice(&bytes[..arrived]);
         (1..bytes.len()).contains(&arrived)
     }
@@ -70,7 +70,7 @@ impl SimDisk {
             }
             Strike::Fault(fault, mut stream) => {
                 self.0.0.borrow_mut().full =
-                    if fault == Fault::DiskFullLasting { FOR_GOOD } else { 1 + below(&mut stream, 3) as u32 };
+                    if fault == Fault::DiskFullLasting { FOR_GOOD } else { 1 + stream.below(3) as u32 };
                 self.0.struck(fault);
             }
         }
@@ -84,7 +84,7 @@ impl SimDisk {
     }
 
     /// The owner ends in this write.
-    fn die_writing(&self, step: Step, bytes: &[u8], stream: &mut ChaCha8Rng) {
+    fn die_writing(&self, step: Step, bytes: &[u8], stream: &mut Draws) {
         let mut state = self.0.0.borrow_mut();
         let cut = state.ended == Some(Ending::PowerCut);
         if step == Step::Append {
@@ -95,7 +95,7 @@ impl SimDisk {
             if cut {
                 state.disk.cut(stream);
             }
-        } else if below(stream, 2) == 1 {
+        } else if stream.below(2) == 1 {
             // A replacement is there as a whole or not at all.
             state.disk.put(bytes);
         }

@@ -1,10 +1,12 @@
 //! The hands on a machine: the owner's, which faults may stay, and those of strangers and of the kernel.
 use powerband_machine::{Action, EntryId, Errno, Hold, Rule};
-use powerband_sim::{Board, Interference, Refusal};
-use rand_chacha::ChaCha8Rng;
-use rand_core::Rng as _;
+use powerband_sim::{Board, Interference, OwnerStep};
+use powerband_stats::Draws;
 
-use super::{Blunder, Fault, Faults, Hand, LoggedWrite, Step, Strike, below, pick};
+use super::{Blunder, Fault, Faults, Hand, LoggedWrite, Step, Strike, pick};
+
+/// A refusal with the words that go with it.
+type Refusal = (Errno, Option<String>);
 
 /// Why a write is refused.
 const REFUSALS: [Errno; 4] = [Errno::EBUSY, Errno::EINVAL, Errno::EIO, Errno::ENODEV];
@@ -14,7 +16,7 @@ const FOR_GOOD: u32 = u32::MAX;
 
 impl Interference for Faults {
     /// What strikes strikes now.
-    fn meet(&self, board: &mut Board, step: powerband_sim::Step) -> Result<(), Errno> {
+    fn meet(&self, board: &mut Board, step: OwnerStep) -> Result<(), Errno> {
         self.change_late(board);
         match self.next(Step::On(step)) {
             Strike::Nothing => Ok(()),
@@ -42,10 +44,10 @@ impl Interference for Faults {
 
     fn perform(&self, board: &mut Board, action: &Action, undoes: Option<(EntryId, Hold)>) -> Result<(), Refusal> {
         let (step, hand) = match undoes {
-            None => (powerband_sim::Step::Perform, Hand::Act),
+            None => (OwnerStep::Perform, Hand::Act),
             Some((entry, hold)) => {
                 self.undoes(entry);
-                (powerband_sim::Step::TakeBack, Hand::Undo { entry, hold })
+                (OwnerStep::TakeBack, Hand::Undo { entry, hold })
             }
         };
         self.change_late(board);
@@ -62,7 +64,7 @@ impl Interference for Faults {
                 if let Some(place) = place(action) {
                     let writes = match fault {
                         Fault::RefusedOnce => 1,
-                        Fault::RefusedOften => 2 + below(&mut stream, 3) as u32,
+                        Fault::RefusedOften => 2 + stream.below(3) as u32,
                         _ => FOR_GOOD,
                     };
                     let errno = *pick(&mut stream, &REFUSALS);
@@ -99,7 +101,7 @@ impl Interference for Faults {
         if let (Some(mut stream), Action::WriteFile { path, .. }) = (clamped, action)
             && let Some(text) = another_value(board, path, &mut stream)
         {
-            let due_ns = board.now_ns() + 1_000_000 * (1 + below(&mut stream, 30));
+            let due_ns = board.now_ns() + 1_000_000 * (1 + stream.below(30));
             self.0.borrow_mut().late.push((due_ns, path.clone(), text));
         }
         Ok(())
@@ -187,7 +189,7 @@ impl Faults {
     }
 
     /// Something strikes around the owner; the error is what the owner meets itself.
-    fn suffer(&self, board: &mut Board, fault: Fault, stream: &mut ChaCha8Rng) -> Result<(), Errno> {
+    fn suffer(&self, board: &mut Board, fault: Fault, stream: &mut Draws) -> Result<(), Errno> {
         let struck = match fault {
             Fault::Unreadable | Fault::SpawnRefused => {
                 self.struck(fault);
@@ -207,9 +209,9 @@ impl Faults {
     }
 
     /// Another program writes another value: mostly where the owner has turned something.
-    fn another_hand(&self, board: &mut Board, stream: &mut ChaCha8Rng) -> bool {
+    fn another_hand(&self, board: &mut Board, stream: &mut Draws) -> bool {
         let turned = self.0.borrow().turned.clone();
-        let path = if turned.is_empty() || below(stream, 4) == 0 {
+        let path = if turned.is_empty() || stream.below(4) == 0 {
             let all = board.settable();
             pick(stream, &all).clone()
         } else {
@@ -220,7 +222,7 @@ impl Faults {
     }
 
     /// Another program removes an ordinary file.
-    fn vanish(&self, board: &mut Board, stream: &mut ChaCha8Rng) -> bool {
+    fn vanish(&self, board: &mut Board, stream: &mut Draws) -> bool {
         let files = board.ordinary_files();
         if files.is_empty() {
             return false;
@@ -231,7 +233,7 @@ impl Faults {
 }
 
 /// What of a write is stored before it is refused: half of an ordinary file's text, another number of the kernel's.
-fn part_of(board: &mut Board, action: &Action, stream: &mut ChaCha8Rng) -> Action {
+fn part_of(board: &mut Board, action: &Action, stream: &mut Draws) -> Action {
     let Action::WriteFile { path, text } = action else { return action.clone() };
     let text = match another_value(board, path, stream) {
         Some(other) if path.starts_with("/proc/") => other,
@@ -245,7 +247,7 @@ fn shows(board: &mut Board, path: &str) -> Option<String> {
 }
 
 /// Takes a CPU out of service or back; the first one stays.
-fn switch_cpu(board: &mut Board, online: bool, stream: &mut ChaCha8Rng) -> bool {
+fn switch_cpu(board: &mut Board, online: bool, stream: &mut Draws) -> bool {
     let mut cpus = board.cpus_online(!online);
     cpus.retain(|cpu| *cpu != 0);
     if cpus.is_empty() {
@@ -255,7 +257,7 @@ fn switch_cpu(board: &mut Board, online: bool, stream: &mut ChaCha8Rng) -> bool 
     true
 }
 
-fn kill_one(board: &mut Board, stream: &mut ChaCha8Rng) -> bool {
+fn kill_one(board: &mut Board, stream: &mut Draws) -> bool {
     let running = board.running();
     if running.is_empty() {
         return false;
@@ -265,7 +267,7 @@ fn kill_one(board: &mut Board, stream: &mut ChaCha8Rng) -> bool {
 }
 
 /// Another value that a file takes, if it shows one; a guess where only the kernel knows.
-fn another_value(board: &mut Board, path: &str, stream: &mut ChaCha8Rng) -> Option<String> {
+fn another_value(board: &mut Board, path: &str, stream: &mut Draws) -> Option<String> {
     let now = shows(board, path)?;
     let (folder, name) = path.rsplit_once('/')?;
     let offered = match name {
@@ -279,9 +281,9 @@ fn another_value(board: &mut Board, path: &str, stream: &mut ChaCha8Rng) -> Opti
         return if others.is_empty() { None } else { Some((*pick(stream, &others)).to_owned()) };
     }
     if !path.starts_with("/proc/") && !path.starts_with("/sys/") {
-        return Some(format!("another hand {}\n", stream.next_u64() % 1_000));
+        return Some(format!("another hand {}\n", stream.below(1_000)));
     }
     let number: i64 = now.parse().ok()?;
-    let step = 1 + i64::try_from(below(stream, 5)).unwrap_or(0);
+    let step = 1 + i64::try_from(stream.below(5)).unwrap_or(0);
     Some((if number > 1 { number - step.min(number - 1) } else { number + 1 }).to_string())
 }
