@@ -28,6 +28,9 @@ const LISTENS_NS: u64 = 10_000_000_000;
 /// … and so often that is looked for.
 const LISTENS_LOOK_NS: u64 = 20_000_000;
 
+/// After this time it counts as ready where nobody can see whether it listens, ns.
+const UNSEEN_NS: u64 = 1_000_000_000;
+
 /// The part that is added where a machine is metered and has none.
 const BESIDE: &str = "idle";
 
@@ -227,20 +230,27 @@ impl<'w> Execution<'w> {
     fn serve(&mut self, server: &Server, part: &LoadPart, load: &Load) -> Result<(), Halt> {
         let failed = |why: String| Err(Void::LoadFailed { why }.into());
         let before = self.listening(part.side);
-        if let Some(port) = server.port.filter(|port| before.iter().any(|(_, taken)| taken == port)) {
+        let is_taken = |port: &u16| before.iter().flatten().any(|(_, taken)| taken == port);
+        if let Some(port) = server.port.filter(is_taken) {
             return failed(format!(
                 "port {port} of the {} machine is taken already; end what listens there",
                 part.side
             ));
         }
         self.start(part)?;
-        let until_ns = self.world.now_ns() + LISTENS_NS;
+        let from_ns = self.world.now_ns();
+        let until_ns = from_ns + LISTENS_NS;
         loop {
-            let mut fresh = self.listening(part.side).into_iter().filter(|there| !before.contains(there));
-            if fresh.any(|(_, port)| server.port.is_none_or(|wanted| wanted == port)) {
+            let now_ns = self.world.now_ns();
+            let is_ready = match (&before, self.listening(part.side)) {
+                (Some(before), Some(now)) => {
+                    now.difference(before).any(|(_, port)| server.port.is_none_or(|wanted| wanted == *port))
+                }
+                _ => now_ns >= from_ns + UNSEEN_NS,
+            };
+            if is_ready {
                 return Ok(());
             }
-            let now_ns = self.world.now_ns();
             if now_ns >= until_ns {
                 let within = format_duration(LISTENS_NS);
                 return failed(format!(
@@ -260,8 +270,8 @@ impl<'w> Execution<'w> {
         }
     }
 
-    fn listening(&mut self, side: Side) -> Listening {
-        self.world.machine(side).map(|machine| listening(machine)).unwrap_or_default()
+    fn listening(&mut self, side: Side) -> Option<Listening> {
+        self.world.machine(side).map_or_else(|| Some(Listening::new()), |machine| listening(machine))
     }
 
     /// Whether a part does not end by itself: it idles next to the load, or serves it.

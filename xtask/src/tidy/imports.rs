@@ -16,11 +16,11 @@ const TABLE: &[Row] = &[
     Row { name: "stats", may: "" },
     Row { name: "cpuspeed", may: "" },
     Row { name: "advice", may: "stats" },
-    // Of tests and benchmarks: no row names it, so whoever imports it does so as a dev-dependency.
-    Row { name: "testkit", may: "record stats advice machine sim" },
     Row { name: "machine", may: "record" },
     Row { name: "host", may: "record machine" },
     Row { name: "sim", may: "record machine cpuspeed" },
+    // Of tests and benchmarks: no row names it, so it is imported as a dev-dependency.
+    Row { name: "testkit", may: "record stats advice machine sim" },
     Row { name: "sysfs", may: "record machine" },
     Row { name: "knob", may: "record machine sysfs" },
     Row { name: "meter", may: "record machine sysfs" },

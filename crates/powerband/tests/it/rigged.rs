@@ -141,7 +141,7 @@ fn what_is_no_agent_is_told_in_one_sentence() {
         ("cmd:false", 8, "ended before it said anything"),
         ("cmd:echo a shell that says hello", 8, "not powerband's protocol"),
         ("cmd:sh 'a", 2, "is not closed"),
-        ("ssh:-oProxyCommand=x", 8, "no host's name"),
+        ("ssh:-oProxyCommand=x", 2, "a host's name does not begin with"),
         ("cmd", 2, "there is no machine 'cmd'"),
     ] {
         let sentence = desk.run(&["--far", far, "get", "far/file:/etc/hostname"]).refused(code);

@@ -170,7 +170,7 @@ fn what_is_not_restored_decides_the_exit_code_of_every_verb() {
                 ran.err.lines().find(|line| line.contains("RESTORE INCOMPLETE")).unwrap_or_else(|| panic!("{said}"));
             assert!(line.contains("valve"), "{said}");
             let typed =
-                if wrong == Wrong::Differs && !line.contains("undo") { "`powerband set 'valve=0'`" } else { "undo" };
+                if wrong == Wrong::Differs && !line.contains("undo") { "`powerband set valve=0`" } else { "undo" };
             assert!(line.contains(typed), "{said}");
             // What the sentence says is true.
             let reads = text(&bench.desk.beside("valve"));

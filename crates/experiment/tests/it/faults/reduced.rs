@@ -155,8 +155,9 @@ fn an_older_value_does_not_overtake_a_newer_one_that_could_not_be_closed() {
     scene.turn("sysctl.vm.swappiness=10", Hold::Set).unwrap();
     scene.turn("sysctl.vm.swappiness=20", Hold::Set).unwrap();
     // Compared, undone, and no room for saying so.
-    scene.strike(3, Fault::DiskFull);
+    scene.strike(3, Fault::DiskFullLasting);
     assert!(!scene.undo(false).complete());
+    scene.faults.heal(&mut scene.world);
     assert!(scene.undo(true).complete());
     assert_eq!(scene.reads(SWAPPINESS), "60");
 }

@@ -303,7 +303,9 @@ fn by_metric(model: &Model, place: usize, metric: &Metric) -> Option<String> {
     let open = of(Verdict::Undecided);
     if !open.is_empty() {
         let more = model.missing_of(open.iter().copied());
-        let more = more.map(|blocks| format!(", needs {}", about(blocks))).unwrap_or_default();
+        // Of several it is the number that decides the last one.
+        let needs = if open.len() > 1 { "all decided after" } else { "needs" };
+        let more = more.map(|blocks| format!(", {needs} {}", about(blocks))).unwrap_or_default();
         clauses.push(format!("{} undecided (inconclusive{more})", listed(model, &open)));
     }
     let noun = capital(&noun(&metric.name));
