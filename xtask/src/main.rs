@@ -21,6 +21,7 @@ const USAGE: &str = "\
 usage: cargo xtask CHORE
 
   test [--tier lint|pure|host|services|guest]…   check everything, or the tiers named
+       [--times]                                 also write CPU and wall seconds of each test binary and the slowest tests
        [--changed[=COMMIT]]                      only what changed since a commit (default: since the branch left
                                                  origin/main), and the pure tests of what imports that
   tidy                                           the rules of the tree that no compiler holds

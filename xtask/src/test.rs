@@ -6,13 +6,14 @@ mod runner;
 mod schedule;
 mod temporary;
 pub(crate) mod tiers;
+mod times;
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use crate::cargo::{cargo, in_ci, locked, patient_cargo, succeeds};
-use crate::metadata::packages;
+use crate::metadata::{packages, target_folder};
 use crate::tally::Tally;
 use crate::{tidy, value};
 use built::Built;
@@ -20,6 +21,7 @@ use needs::Fetch;
 use schedule::Run;
 use temporary::Temporary;
 use tiers::Tier;
+use times::Times;
 
 /// What to test.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub(crate) struct Asked {
     tiers: Vec<Tier>,
     /// Only what a change since a commit touches; the commit where one is named.
     changed: Option<Option<String>>,
+    /// Whether times of binaries and tests are written to `test-times.md` in the target folder.
+    times: bool,
 }
 
 /// Reads the words behind `test`: the tiers asked for; all when none is named.
@@ -38,6 +42,10 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
     let mut asked = Asked::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
+        if word == "--times" {
+            asked.times = true;
+            continue;
+        }
         if let Some(base) = word.strip_prefix("--changed") {
             let base = base.strip_prefix('=').map(str::to_owned);
             anyhow::ensure!(
@@ -90,7 +98,7 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
         rows.push(("build".to_owned(), begun.elapsed(), tally));
         built = brought.unwrap_or_default();
     }
-    let temporary = Temporary::make()?;
+    let (temporary, times) = (Temporary::make()?, Times::default());
     let (mut runs, mut missing) = (Vec::new(), Vec::new());
     for tier in &tiers {
         match fetch.ready(tier.programs()) {
@@ -103,7 +111,12 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
             }
         }
     }
-    let (ended, boards_built_in) = schedule::all(&runs, &built)?;
+    let (ended, boards_built_in) = schedule::all(&runs, &built, asked.times.then_some(&times))?;
+    if asked.times {
+        let path = target_folder()?.join("test-times.md");
+        times.write(&path)?;
+        println!("times of binaries and tests: {}", path.display());
+    }
     rows.extend(boards_built_in.map(|time| ("build arm".to_owned(), time, Tally::default())));
     rows.extend(ended.iter().map(|ended| (ended.tier.to_string(), ended.time, ended.tally.clone())));
     rows.extend(missing);

@@ -4,10 +4,12 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
 use super::built::{Binary, FEATURES};
+use super::times::{Times, Timing, timed};
 use crate::cargo::{for_tests, locked, patient_cargo, shown};
 use crate::tally::{Reader, Tally};
 
@@ -70,6 +72,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) temporary: &'a Path,
     /// The command that was built with them, by the variable that names it to them; of boards' architectures, too.
     pub(crate) programs: &'a [(String, PathBuf)],
+    /// Where times go, if they are asked for.
+    pub(crate) times: Option<&'a Times>,
 }
 
 /// Runs a group and counts.
@@ -119,11 +123,19 @@ fn one(job: &Job, group: &Group, around: &Surroundings) -> Result<Tally> {
     };
     command.env("TMPDIR", around.temporary);
     command.envs(around.programs.iter().map(|(name, program)| (name, program)));
-    counted(&mut command, &job.title())
+    match around.times.filter(|_| matches!(job, Job::Binary(_))) {
+        Some(times) => {
+            let (mut timing, begun) = (Timing::of(&job.title()), Instant::now());
+            let tally = counted(&mut timed(&command), &job.title(), &mut timing)?;
+            times.add(timing, begun.elapsed());
+            Ok(tally)
+        }
+        None => counted(&mut command, &job.title(), &mut Timing::default()),
+    }
 }
 
 /// Runs a test binary, passes its output on line by line, each behind the title, and counts.
-fn counted(command: &mut Command, title: &str) -> Result<Tally> {
+fn counted(command: &mut Command, title: &str, timing: &mut Timing) -> Result<Tally> {
     eprintln!("$ {}", shown(command));
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {}", shown(command)))?;
@@ -132,6 +144,9 @@ fn counted(command: &mut Command, title: &str) -> Result<Tally> {
         for line in BufReader::new(stdout).split(b'\n') {
             let line = line?;
             let line = String::from_utf8_lossy(&line);
+            if timing.line(line.trim_end()) {
+                continue;
+            }
             // A whole line at once: others print too.
             let mut out = std::io::stdout().lock();
             writeln!(out, "{title}: {line}")?;
@@ -181,7 +196,8 @@ pub(crate) mod tests {
             words: &[],
         };
         let programs = [("POWERBAND_BUILT".to_owned(), PathBuf::from("/t/powerband"))];
-        let tally = run(&group, &Surroundings { temporary: Path::new("/tmp/t"), programs: &programs }).unwrap();
+        let tally =
+            run(&group, &Surroundings { temporary: Path::new("/tmp/t"), programs: &programs, times: None }).unwrap();
         assert_eq!((tally.passed, tally.failed), (4, 1));
     }
 }

@@ -12,6 +12,7 @@ use super::built::Built;
 use super::runner::{self, Group, Lane, Surroundings};
 use super::temporary::{PATIENCE, Place};
 use super::tiers::Tier;
+use super::times::Times;
 use crate::boards;
 use crate::tally::Tally;
 
@@ -42,14 +43,16 @@ struct Around<'a> {
     for_boards: &'a (dyn Fn() -> Result<Named> + Sync),
     /// How long is waited for what tests leave.
     patience: Duration,
+    /// Where times go, if they are asked for.
+    times: Option<&'a Times>,
 }
 
 /// Runs all, and answers how each ended, in their order, and how long the command for boards took to build.
 ///
 /// # Errors
 /// When a test binary cannot be started.
-pub(crate) fn all(runs: &[Run], built: &Built) -> Result<(Vec<Ended>, Option<Duration>)> {
-    all_within(runs, Around { built, for_boards: &|| boards::built("armhf"), patience: PATIENCE })
+pub(crate) fn all(runs: &[Run], built: &Built, times: Option<&Times>) -> Result<(Vec<Ended>, Option<Duration>)> {
+    all_within(runs, Around { built, for_boards: &|| boards::built("armhf"), patience: PATIENCE, times })
 }
 
 fn all_within(runs: &[Run], around: Around) -> Result<(Vec<Ended>, Option<Duration>)> {
@@ -95,7 +98,7 @@ fn lane(lane: Lane, runs: &[Run], around: Around, boards: Option<&Receiver<Resul
                 Some(Ok(Err(error))) => tally.add(Tally::failure(&format!("{error:#}"))),
                 Some(Err(_)) | None => {}
             }
-            let surroundings = Surroundings { temporary: run.place.path(), programs: &programs };
+            let surroundings = Surroundings { temporary: run.place.path(), programs: &programs, times: around.times };
             tally.add(runner::run(group, &surroundings)?);
         }
         Ok(Ended { tier: run.tier, time: begun.elapsed(), tally })
@@ -169,7 +172,8 @@ mod tests {
             Ok(("BOARD".to_owned(), "/b".into()))
         };
         // What it left is found at once.
-        let around = Around { built: &Built::default(), for_boards: &for_boards, patience: Duration::ZERO };
+        let around =
+            Around { built: &Built::default(), for_boards: &for_boards, patience: Duration::ZERO, times: None };
         let (ended, built_in) = all_within(&runs, around).unwrap();
         let counts: Vec<_> = ended.iter().map(|ended| (ended.tier, ended.tally.passed, ended.tally.failed)).collect();
         assert_eq!(counts, [(Tier::Lint, 2, 0), (Tier::Pure, 2, 0), (Tier::Host, 1, 1), (Tier::Guest, 3, 0)]);
