@@ -21,6 +21,8 @@ const USAGE: &str = "\
 usage: cargo xtask CHORE
 
   test [--tier lint|pure|host|services|guest]…   check everything, or the tiers named
+       [--quick]                                 what needs no component of the system and no root
+       [--accept]                                replace the snapshots of words that differ, and remove those that no test reads
        [--times]                                 also write CPU and wall seconds of each test binary and the slowest tests
        [--changed[=COMMIT]]                      only what changed since a commit (default: since the branch left
                                                  origin/main), and the pure tests of what imports that

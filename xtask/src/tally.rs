@@ -10,10 +10,35 @@ pub(crate) struct Tally {
     pub(crate) failed: u64,
     /// Could not or should not run.
     pub(crate) skipped: u64,
-    /// Ran a second time because a guest hung; counted among the others by how they ended then.
-    pub(crate) repeated: u64,
-    /// What failed, each with what it said: repeated at the very end, since the beginning of a long output may be cut.
-    pub(crate) failures: Vec<String>,
+    /// Tests that ran a second time, by title and name; counted among the others by how they ended then.
+    pub(crate) repeated: Vec<String>,
+    /// Failures, printed again at the very end, since the beginning of a long output may be cut.
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// One failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// Title of the binary or check.
+    pub(crate) title: String,
+    /// The test, if libtest named one.
+    pub(crate) test: Option<String>,
+    /// The first lines that it printed.
+    pub(crate) output: Vec<String>,
+}
+
+impl Failure {
+    /// The title, and the name of the test.
+    fn name(&self) -> String {
+        self.test.iter().fold(self.title.clone(), |title, test| format!("{title}: {test}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())?;
+        self.output.iter().try_for_each(|line| write!(f, "\n    {line}"))
+    }
 }
 
 impl Tally {
@@ -24,7 +49,8 @@ impl Tally {
 
     /// One failure.
     pub(crate) fn failure(what: &str) -> Self {
-        Tally { failed: 1, failures: vec![what.to_owned()], ..Tally::default() }
+        let failure = Failure { title: what.to_owned(), ..Failure::default() };
+        Tally { failed: 1, failures: vec![failure], ..Tally::default() }
     }
 
     /// Adds another's counts.
@@ -32,8 +58,23 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
-        self.repeated += other.repeated;
+        self.repeated.extend(other.repeated);
         self.failures.extend(other.failures);
+    }
+
+    /// Puts the second run of all tests that failed in place of their first.
+    pub(crate) fn repeat(&mut self, second: Tally) {
+        let first = std::mem::take(self);
+        let names = first.failures.iter().map(Failure::name);
+        let repeated = first.repeated.into_iter().chain(names).collect();
+        *self = Tally { passed: first.passed, skipped: first.skipped, repeated, ..Tally::default() };
+        self.add(second);
+    }
+
+    /// Names of the tests that failed; nothing if something failed that is no test.
+    pub(crate) fn failed_tests(&self) -> Option<Vec<&str>> {
+        let tests: Option<Vec<&str>> = self.failures.iter().map(|failure| failure.test.as_deref()).collect();
+        tests.filter(|tests| tests.len() as u64 == self.failed)
     }
 
     /// Whether nothing failed.
@@ -48,7 +89,7 @@ impl fmt::Display for Tally {
         if self.skipped > 0 {
             write!(f, ", {} skipped", self.skipped)?;
         }
-        if self.repeated > 0 { write!(f, ", {} repeated once after a hang", self.repeated) } else { Ok(()) }
+        if self.repeated.is_empty() { Ok(()) } else { write!(f, ", {} repeated once", self.repeated.len()) }
     }
 }
 
@@ -65,7 +106,7 @@ pub(crate) struct Reader {
     tally: Tally,
     begun: u64,
     ended: u64,
-    /// How many lines may still be taken of the failure that is being read.
+    /// Lines that may still be taken of the failure that is being read.
     words: usize,
 }
 
@@ -83,8 +124,8 @@ impl Reader {
             self.tally.add(counts_of(counts));
         } else if is_announcement(line) {
             self.begun += 1;
-        } else if line.starts_with(REPEATED) {
-            self.tally.repeated += 1;
+        } else if let Some(test) = line.strip_prefix(REPEATED) {
+            self.tally.repeated.push(format!("{}: {test}", self.title));
         }
     }
 
@@ -97,7 +138,9 @@ impl Reader {
             tally.failed = 1;
         }
         if tally.failed > tally.failures.len() as u64 {
-            tally.failures.push(format!("{}: ended without naming every test that failed", self.title));
+            tally.failures.extend(
+                Tally::failure(&format!("{}: ended without naming every test that failed", self.title)).failures,
+            );
         }
         tally
     }
@@ -105,7 +148,8 @@ impl Reader {
     /// Keeps what libtest repeats of a failed test: its name and the first lines that it printed.
     fn failure(&mut self, line: &str) {
         if let Some(test) = line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----")) {
-            self.tally.failures.push(format!("{}: {test}", self.title));
+            let (title, test) = (self.title.clone(), Some(test.to_owned()));
+            self.tally.failures.push(Failure { title, test, output: Vec::new() });
             self.words = WORDS;
         } else if line == "failures:" || line == "stack backtrace:" || line.starts_with("note: ") {
             self.words = 0;
@@ -114,8 +158,7 @@ impl Reader {
             && !line.is_empty()
         {
             self.words -= 1;
-            failure.push_str("\n    ");
-            failure.push_str(line);
+            failure.output.push(line.to_owned());
         }
     }
 }
@@ -163,11 +206,15 @@ mod tests {
             failures:\n    a::b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out";
         lines.lines().for_each(|line| reader.line(line));
         let said = "host/it: a::b\n    thread 'a::b' (7) panicked at a.rs:1:1:\n    0.2 of 0.1";
-        assert_eq!(reader.end(false).failures, [said]);
+        let tally = reader.end(false);
+        assert_eq!(tally.failures[0].to_string(), said);
+        assert_eq!(tally.failed_tests(), Some(vec!["a::b"]));
 
         let mut reader = Reader::of("host/it");
         reader.line("running 2 tests");
-        assert_eq!(reader.end(false).failures, ["host/it: ended without naming every test that failed"]);
+        let tally = reader.end(false);
+        assert_eq!(tally.failures[0].to_string(), "host/it: ended without naming every test that failed");
+        assert_eq!(tally.failed_tests(), None);
     }
 
     #[test]
@@ -192,7 +239,19 @@ mod tests {
         for line in ["running 2 tests", "repeated once after a hang: cable::a_ping", "test cable::a_ping ... ok", ok] {
             reader.line(line);
         }
-        assert_eq!(reader.end(true).to_string(), "2 passed, 0 failed, 1 repeated once after a hang");
+        assert_eq!(reader.end(true).to_string(), "2 passed, 0 failed, 1 repeated once");
+    }
+
+    #[test]
+    fn a_second_run_takes_the_place_of_the_first() {
+        let failed = |test: &str| Failure { title: "host/it".into(), test: Some(test.into()), output: Vec::new() };
+        let mut tally = Tally { passed: 5, failed: 2, failures: vec![failed("a"), failed("b")], ..Tally::default() };
+        tally.repeat(Tally { passed: 1, failed: 1, failures: vec![failed("b")], ..Tally::default() });
+        assert_eq!(tally.to_string(), "6 passed, 1 failed, 2 repeated once");
+        assert_eq!(
+            (tally.repeated, tally.failures),
+            (vec!["host/it: a".into(), "host/it: b".into()], vec![failed("b")])
+        );
     }
 
     #[test]

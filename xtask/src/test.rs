@@ -4,6 +4,7 @@ mod changed;
 pub(crate) mod needs;
 mod runner;
 mod schedule;
+mod snapshots;
 mod temporary;
 pub(crate) mod tiers;
 mod times;
@@ -18,7 +19,9 @@ use crate::tally::Tally;
 use crate::{tidy, value};
 use built::Built;
 use needs::Fetch;
+use runner::Group;
 use schedule::Run;
+use snapshots::Snapshots;
 use temporary::Temporary;
 use tiers::Tier;
 use times::Times;
@@ -30,6 +33,8 @@ pub(crate) struct Asked {
     tiers: Vec<Tier>,
     /// Only what a change since a commit touches; the commit where one is named.
     changed: Option<Option<String>>,
+    /// Whether tests of words replace their snapshots; only tests that may have some run.
+    accept: bool,
     /// Whether times of binaries and tests are written to `test-times.md` in the target folder.
     times: bool,
 }
@@ -42,8 +47,13 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
     let mut asked = Asked::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        if word == "--times" {
-            asked.times = true;
+        match word.as_str() {
+            "--quick" => asked.tiers.extend(Tier::QUICK),
+            "--accept" => asked.accept = true,
+            "--times" => asked.times = true,
+            _ => {}
+        }
+        if ["--quick", "--accept", "--times"].contains(&word.as_str()) {
             continue;
         }
         if let Some(base) = word.strip_prefix("--changed") {
@@ -66,10 +76,13 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
             asked.tiers.push(tier);
         }
     }
-    let usual = |tier: &Tier| asked.changed.is_none() || tier.is_quick();
-    let all = asked.tiers.is_empty();
-    asked.tiers =
-        Tier::ALL.into_iter().filter(|tier| if all { usual(tier) } else { asked.tiers.contains(tier) }).collect();
+    let usual = match (asked.accept, &asked.changed) {
+        (true, _) => &[Tier::Pure][..],
+        (false, Some(_)) => &[Tier::Lint, Tier::Pure, Tier::Host],
+        (false, None) => &Tier::ALL,
+    };
+    let wanted = if asked.tiers.is_empty() { usual } else { &asked.tiers };
+    asked.tiers = Tier::ALL.into_iter().filter(|tier| wanted.contains(tier)).collect();
     Ok(asked)
 }
 
@@ -80,7 +93,8 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
 pub(crate) fn run(asked: &Asked) -> Result<bool> {
     let packages = packages()?;
     let change = asked.changed.as_ref().map(|base| changed::since(base.as_deref(), &packages)).transpose()?;
-    let tests = change.as_ref().map_or_else(|| packages.clone(), |change| change.tested(&packages, &asked.tiers));
+    let mut tests = change.as_ref().map_or_else(|| packages.clone(), |change| change.tested(&packages, &asked.tiers));
+    tests.retain(|package| !asked.accept || snapshots::may_have(package));
     let tiers: Vec<Tier> = asked
         .tiers
         .iter()
@@ -98,7 +112,8 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
         rows.push(("build".to_owned(), begun.elapsed(), tally));
         built = brought.unwrap_or_default();
     }
-    let (temporary, times) = (Temporary::make()?, Times::default());
+    let (temporary, times, snapshots) = (Temporary::make()?, Times::default(), Snapshots::begin(asked.accept)?);
+    built.variables.extend(snapshots.variables());
     let (mut runs, mut missing) = (Vec::new(), Vec::new());
     for tier in &tiers {
         match fetch.ready(tier.programs()) {
@@ -112,6 +127,8 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
         }
     }
     let (ended, boards_built_in) = schedule::all(&runs, &built, asked.times.then_some(&times))?;
+    let ran = runs.iter().flat_map(|run| &run.groups).flat_map(Group::binaries).collect::<Vec<_>>();
+    rows.push(("snapshots".to_owned(), Duration::ZERO, snapshots.end(&ran)?));
     if asked.times {
         let path = target_folder()?.join("test-times.md");
         times.write(&path)?;
@@ -122,9 +139,13 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     rows.extend(missing);
     let mut sum = Tally::default();
     println!();
+    rows.retain(|(_, time, tally)| !time.is_zero() || *tally != Tally::default());
     for (name, time, tally) in rows {
         println!("{}", timing(&name, time, &tally));
         sum.add(tally);
+    }
+    for test in &sum.repeated {
+        println!("repeated once: {test}");
     }
     for failure in &sum.failures {
         println!("{failure}");
@@ -142,7 +163,7 @@ fn could_not_run(in_ci: bool, tier: Tier) -> Tally {
     }
 }
 
-/// Formatting, clippy, tidy: one check each. All are made, whatever the first says.
+/// Formatting, clippy, documentation, tidy: one check each. All are made, whatever the first says.
 fn lint() -> Result<Tally> {
     let mut tally = Tally::check(succeeds(cargo().args(["fmt", "--all", "--check"]))?, "cargo fmt --all --check");
     let everything = ["--workspace", "--all-targets", "--features", built::FEATURES];
@@ -151,6 +172,10 @@ fn lint() -> Result<Tally> {
         clippy.arg("clippy").args(locked()).args(what).args(["--", "-D", "warnings"]);
         tally.add(Tally::check(succeeds(&mut clippy)?, &format!("cargo clippy {}", what.join(" "))));
     }
+    let mut doc = patient_cargo();
+    doc.arg("doc").args(locked()).args(["--workspace", "--no-deps", "--quiet", "--features", built::FEATURES]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    tally.add(Tally::check(succeeds(&mut doc)?, "cargo doc, without broken links"));
     let tidy = tidy::run().unwrap_or_else(|error| {
         eprintln!("tidy: {error:#}");
         false
@@ -189,6 +214,8 @@ mod tests {
         assert_eq!((asked.tiers, asked.changed), (vec![Tier::Lint, Tier::Pure, Tier::Host], Some(None)));
         let asked = parsed(&["--changed=v1", "--tier", "guest"]).unwrap();
         assert_eq!((asked.tiers, asked.changed), (vec![Tier::Guest], Some(Some("v1".to_owned()))));
+        assert_eq!(parsed(&["--quick"]).unwrap().tiers, Tier::QUICK);
+        assert_eq!(parsed(&["--accept"]).unwrap().tiers, [Tier::Pure]);
     }
 
     #[test]

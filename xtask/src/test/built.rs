@@ -49,8 +49,8 @@ pub(crate) struct Built {
     pub(crate) binaries: Vec<Binary>,
     /// Whether there are examples in the documentation.
     pub(crate) examples: bool,
-    /// The command, for tests that put it into a guest, by the variable that names it to them.
-    pub(crate) programs: Vec<(String, PathBuf)>,
+    /// Variables of the tests: the command, for those that put it into a guest, and where snapshots are.
+    pub(crate) variables: Vec<(String, PathBuf)>,
 }
 
 /// Builds the tests of these packages; nothing when they cannot be built. Cargo's own output says why.
@@ -91,7 +91,7 @@ fn read(messages: &str, packages: &[Package]) -> Result<Built> {
         let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
         if message["profile"]["test"] != true {
             if name == "powerband" {
-                built.programs.push(("POWERBAND_BUILT".to_owned(), path));
+                built.variables.push(("POWERBAND_BUILT".to_owned(), path));
             }
             continue;
         }
@@ -136,7 +136,7 @@ mod tests {
             |name: &str, folder: &str| Package { name: name.into(), folder: folder.into(), ..Package::default() };
         let packages = [package("powerband", "crates/powerband"), package("powerband-record", "crates/record")];
         let built = read(&messages.join("\n"), &packages).unwrap();
-        assert_eq!(built.programs, [("POWERBAND_BUILT".to_owned(), "/t/powerband".into())]);
+        assert_eq!(built.variables, [("POWERBAND_BUILT".to_owned(), "/t/powerband".into())]);
         let titles: Vec<String> = built.binaries.iter().map(Binary::title).collect();
         assert_eq!(titles, ["powerband/powerband", "powerband/quiet", "powerband-record/lib"]);
         assert_eq!(built.binaries[1].folder, top.join("crates/powerband"));

@@ -36,9 +36,10 @@ impl Job {
 }
 
 /// What a group may run next to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// Groups of the three other lanes.
+    #[default]
     Ordinary,
     /// The same; most of its time it waits for a guest.
     Aside,
@@ -51,7 +52,7 @@ pub(crate) enum Lane {
 }
 
 /// Test binaries that run under the same conditions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) jobs: Vec<Job>,
     /// How many of them at once.
@@ -61,8 +62,42 @@ pub(crate) struct Group {
     pub(crate) lane: Lane,
     /// Whether its tests need the command for boards.
     pub(crate) on_board: bool,
+    /// Whether a test that fails is repeated once: processes and guests may be starved, computing cannot.
+    pub(crate) repeats: bool,
     /// What of each binary it runs: words that tests' names are chosen by.
-    pub(crate) words: &'static [&'static str],
+    pub(crate) words: Vec<String>,
+}
+
+/// Tests that failed and may have been starved by what ran next to them: they run a second time, alone.
+#[derive(Clone, Debug)]
+pub(crate) struct Again {
+    /// The tests: a group of one binary.
+    pub(crate) group: Group,
+    /// The counts of the binary's first run.
+    pub(crate) first: Tally,
+    /// Its variables.
+    pub(crate) variables: Vec<(String, PathBuf)>,
+}
+
+/// Tests of one binary that are repeated at most. More failures than these are no chance.
+const MAX_REPEATED: usize = 5;
+
+impl Group {
+    /// The test binaries of which it runs all tests.
+    pub(crate) fn binaries(&self) -> impl Iterator<Item = &Binary> {
+        let whole = self.words.is_empty();
+        self.jobs
+            .iter()
+            .filter_map(move |job| if let Job::Binary(binary) = job { whole.then_some(binary) } else { None })
+    }
+
+    /// The tests that failed in a binary of this group, as a group to run again; nothing if they decide at once.
+    fn again(&self, job: &Job, tally: &Tally) -> Option<Group> {
+        let tests = tally.failed_tests().filter(|tests| (1..=MAX_REPEATED).contains(&tests.len()))?;
+        let words = std::iter::once("--exact").chain(tests).map(str::to_owned).collect();
+        let one = Group { jobs: vec![job.clone()], at_once: 1, threads: 1, words, ..self.clone() };
+        self.repeats.then_some(one)
+    }
 }
 
 /// What surrounds tests.
@@ -70,38 +105,44 @@ pub(crate) struct Group {
 pub(crate) struct Surroundings<'a> {
     /// Their temporary folder.
     pub(crate) temporary: &'a Path,
-    /// The command that was built with them, by the variable that names it to them; of boards' architectures, too.
-    pub(crate) programs: &'a [(String, PathBuf)],
+    /// Their variables: the command that was built with them, also for boards' architectures, and where snapshots are.
+    pub(crate) variables: &'a [(String, PathBuf)],
     /// Where times go, if they are asked for.
     pub(crate) times: Option<&'a Times>,
 }
 
-/// Runs a group and counts.
+/// Runs a group and counts, but for binaries of which tests are to be repeated.
 ///
 /// # Errors
 /// When a binary cannot be started or its output not be read.
-pub(crate) fn run(group: &Group, around: &Surroundings) -> Result<Tally> {
+pub(crate) fn run(group: &Group, around: &Surroundings) -> Result<(Tally, Vec<Again>)> {
     let waiting: Mutex<VecDeque<&Job>> = Mutex::new(group.jobs.iter().collect());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let work = || -> Result<Tally> {
-        let mut tally = Tally::default();
+    let work = || -> Result<(Tally, Vec<Again>)> {
+        let (mut sum, mut again) = (Tally::default(), Vec::new());
         while let Some(job) = next() {
-            tally.add(one(job, group, around)?);
+            let first = one(job, group, around)?;
+            match group.again(job, &first) {
+                Some(group) => again.push(Again { group, first, variables: around.variables.to_vec() }),
+                None => sum.add(first),
+            }
         }
-        Ok(tally)
+        Ok((sum, again))
     };
-    let tallies: Vec<Result<Tally>> = std::thread::scope(|scope| {
+    let ended: Vec<Result<(Tally, Vec<Again>)>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..group.at_once.max(1)).map(|_| scope.spawn(work)).collect();
         workers
             .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|_| Ok(Tally::failure("running a test binary panicked"))))
+            .map(|worker| worker.join().unwrap_or_else(|_| Ok((Tally::failure("a test binary panicked"), Vec::new()))))
             .collect()
     });
-    let mut sum = Tally::default();
-    for tally in tallies {
-        sum.add(tally?);
+    let (mut sum, mut again) = (Tally::default(), Vec::new());
+    for ended in ended {
+        let (tally, more) = ended?;
+        sum.add(tally);
+        again.extend(more);
     }
-    Ok(sum)
+    Ok((sum, again))
 }
 
 fn one(job: &Job, group: &Group, around: &Surroundings) -> Result<Tally> {
@@ -110,7 +151,7 @@ fn one(job: &Job, group: &Group, around: &Surroundings) -> Result<Tally> {
             let mut command = for_tests(&binary.path);
             // As cargo does it.
             command.current_dir(&binary.folder).env("CARGO_MANIFEST_DIR", &binary.folder);
-            command.args(["--test-threads", &group.threads.to_string()]).args(group.words);
+            command.args(["--test-threads", &group.threads.to_string()]).args(&group.words);
             command
         }
         Job::Examples => {
@@ -122,7 +163,7 @@ fn one(job: &Job, group: &Group, around: &Surroundings) -> Result<Tally> {
         Job::Lint => return super::lint(),
     };
     command.env("TMPDIR", around.temporary);
-    command.envs(around.programs.iter().map(|(name, program)| (name, program)));
+    command.envs(around.variables.iter().map(|(name, value)| (name, value)));
     match around.times.filter(|_| matches!(job, Job::Binary(_))) {
         Some(times) => {
             let (mut timing, begun) = (Timing::of(&job.title()), Instant::now());
@@ -191,13 +232,33 @@ pub(crate) mod tests {
             ],
             at_once: 2,
             threads: 3,
-            lane: Lane::Ordinary,
-            on_board: false,
-            words: &[],
+            ..Group::default()
         };
-        let programs = [("POWERBAND_BUILT".to_owned(), PathBuf::from("/t/powerband"))];
-        let tally =
-            run(&group, &Surroundings { temporary: Path::new("/tmp/t"), programs: &programs, times: None }).unwrap();
+        let variables = [("POWERBAND_BUILT".to_owned(), PathBuf::from("/t/powerband"))];
+        let (tally, _) =
+            run(&group, &Surroundings { temporary: Path::new("/tmp/t"), variables: &variables, times: None }).unwrap();
         assert_eq!((tally.passed, tally.failed), (4, 1));
+    }
+
+    #[test]
+    fn tests_that_failed_are_run_again_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let starved = "echo 'running 2 tests'
+            if [ \"$3 $4\" = '--exact slow' ]; then
+                echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out'; exit
+            fi
+            printf '%s\\n' '---- slow stdout ----' 'too late'
+            echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out'; exit 101";
+        let jobs = vec![binary(folder.path(), "starved", starved)];
+        let mut group = Group { jobs, at_once: 2, threads: 3, ..Group::default() };
+        let around = Surroundings { temporary: Path::new("/tmp/t"), variables: &[], times: None };
+        let (tally, again) = run(&group, &around).unwrap();
+        assert_eq!((tally.failed, again.len()), (1, 0));
+        group.repeats = true;
+        let (mut tally, again) = run(&group, &around).unwrap();
+        assert_eq!((tally.passed, tally.failed, again.len()), (0, 0, 1));
+        tally.add(again[0].first.clone());
+        tally.repeat(run(&again[0].group, &around).unwrap().0);
+        assert_eq!(tally.to_string(), "2 passed, 0 failed, 1 repeated once");
     }
 }

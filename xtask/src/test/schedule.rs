@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 
 use super::built::Built;
-use super::runner::{self, Group, Lane, Surroundings};
+use super::runner::{self, Again, Group, Lane, Surroundings};
 use super::temporary::{PATIENCE, Place};
 use super::tiers::Tier;
 use super::times::Times;
@@ -25,11 +25,13 @@ pub(crate) struct Run {
 }
 
 /// How a tier ended, and how long it ran, its lanes together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ended {
     pub(crate) tier: Tier,
     pub(crate) time: Duration,
     pub(crate) tally: Tally,
+    /// Tests to run a second time, when nothing else runs.
+    again: Vec<Again>,
 }
 
 /// A program, and the variable that names it to tests.
@@ -76,11 +78,19 @@ fn all_within(runs: &[Run], around: Around) -> Result<(Vec<Ended>, Option<Durati
     })?;
     lanes.push(lane(Lane::Quiet, runs, around, None)?);
     let of = |(place, run): (usize, &Run)| {
-        let mut ended = Ended { tier: run.tier, time: Duration::ZERO, tally: nothing_left(run, around.patience)? };
+        let mut ended = Ended { tier: run.tier, time: Duration::ZERO, tally: Tally::default(), again: Vec::new() };
         for lane in &lanes {
             ended.time += lane[place].time;
             ended.tally.add(lane[place].tally.clone());
+            for again in &lane[place].again {
+                let begun = Instant::now();
+                let mut tally = again.first.clone();
+                tally.repeat(second(run, again, around)?);
+                ended.tally.add(tally);
+                ended.time += begun.elapsed();
+            }
         }
+        ended.tally.add(nothing_left(run, around.patience)?);
         Ok(ended)
     };
     Ok((runs.iter().enumerate().map(of).collect::<Result<_>>()?, built_in))
@@ -90,20 +100,29 @@ fn all_within(runs: &[Run], around: Around) -> Result<(Vec<Ended>, Option<Durati
 fn lane(lane: Lane, runs: &[Run], around: Around, boards: Option<&Receiver<Result<Named>>>) -> Result<Vec<Ended>> {
     let tier = |run: &Run| {
         let begun = Instant::now();
-        let (mut tally, mut programs) = (Tally::default(), around.built.programs.clone());
+        let (mut tally, mut again, mut variables) = (Tally::default(), Vec::new(), around.built.variables.clone());
         for group in run.groups.iter().filter(|group| group.lane == lane) {
             println!("── {}", run.tier);
             match boards.filter(|_| group.on_board).map(Receiver::recv) {
-                Some(Ok(Ok(program))) => programs.push(program),
+                Some(Ok(Ok(program))) => variables.push(program),
                 Some(Ok(Err(error))) => tally.add(Tally::failure(&format!("{error:#}"))),
                 Some(Err(_)) | None => {}
             }
-            let surroundings = Surroundings { temporary: run.place.path(), programs: &programs, times: around.times };
-            tally.add(runner::run(group, &surroundings)?);
+            let surroundings = Surroundings { temporary: run.place.path(), variables: &variables, times: around.times };
+            let (counts, failed) = runner::run(group, &surroundings)?;
+            tally.add(counts);
+            again.extend(failed);
         }
-        Ok(Ended { tier: run.tier, time: begun.elapsed(), tally })
+        Ok(Ended { tier: run.tier, time: begun.elapsed(), tally, again })
     };
     runs.iter().map(tier).collect()
+}
+
+/// The second run of tests that failed.
+fn second(run: &Run, again: &Again, around: Around) -> Result<Tally> {
+    println!("── {}, again", run.tier);
+    let surroundings = Surroundings { temporary: run.place.path(), variables: &again.variables, times: around.times };
+    Ok(runner::run(&Group { repeats: false, ..again.group.clone() }, &surroundings)?.0)
 }
 
 /// A check that the tests of a tier left nothing of ours.
@@ -138,7 +157,7 @@ mod tests {
         let temporary = Temporary::make().unwrap();
         let group = |name: &str, script: &str, lane: Lane| {
             let jobs = vec![binary(folder.path(), name, script)];
-            Group { jobs, at_once: 1, threads: 1, lane, on_board: name == "boards", words: &[] }
+            Group { jobs, at_once: 1, threads: 1, lane, on_board: name == "boards", repeats: false, words: Vec::new() }
         };
         let run = |tier: Tier, groups: Vec<Group>| Run { tier, place: temporary.of(tier).unwrap(), groups };
         // Each of two waits until the other has begun.
@@ -177,7 +196,7 @@ mod tests {
         let (ended, built_in) = all_within(&runs, around).unwrap();
         let counts: Vec<_> = ended.iter().map(|ended| (ended.tier, ended.tally.passed, ended.tally.failed)).collect();
         assert_eq!(counts, [(Tier::Lint, 2, 0), (Tier::Pure, 2, 0), (Tier::Host, 1, 1), (Tier::Guest, 3, 0)]);
-        assert_eq!(ended[2].tally.failures, ["the tier host left in its temporary folder: powerband-left"]);
+        assert_eq!(ended[2].tally.failures[0].title, "the tier host left in its temporary folder: powerband-left");
         assert!(built_in.is_some());
     }
 }

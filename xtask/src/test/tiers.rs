@@ -45,6 +45,9 @@ impl Tier {
     /// All, in the order they run.
     pub(crate) const ALL: [Tier; 5] = [Tier::Lint, Tier::Pure, Tier::Host, Tier::Services, Tier::Guest];
 
+    /// Those that need no root and no component.
+    pub(crate) const QUICK: [Tier; 2] = [Tier::Lint, Tier::Pure];
+
     /// The tier of a name.
     pub(crate) fn named(name: &str) -> Option<Tier> {
         Tier::ALL.into_iter().find(|tier| tier.to_string() == name)
@@ -138,8 +141,9 @@ impl Tier {
             built.binaries.iter().filter(here).partition(|binary| begins(binary, QUIET));
         let jobs = |binaries: Vec<&Binary>| binaries.into_iter().cloned().map(Job::Binary).collect();
         let (at_once, threads) = self.at_once();
-        let group = Group { jobs: jobs(ordinary), at_once, threads, lane: Lane::Ordinary, on_board: false, words: &[] };
-        let alone = |jobs, lane| Group { jobs, at_once: 1, threads: 1, lane, on_board: false, words: &[] };
+        let repeats = self.repeats();
+        let group = Group { jobs: jobs(ordinary), at_once, threads, repeats, ..Group::default() };
+        let alone = |jobs, lane| Group { jobs, at_once: 1, threads: 1, lane, repeats, ..Group::default() };
         let quiet = alone(jobs(quiet), Lane::Quiet);
         let mut groups = match self {
             Tier::Lint => vec![alone(vec![Job::Lint], Lane::Compiling)],
@@ -150,8 +154,8 @@ impl Tier {
             // The command for boards is built while the others run.
             Tier::Guest => {
                 let group = Group { lane: Lane::Aside, ..group };
-                let on_board = Group { on_board: true, words: &[BOARDS], ..group.clone() };
-                vec![Group { words: &["--skip", BOARDS], ..group }, on_board, quiet]
+                let on_board = Group { on_board: true, words: vec![BOARDS.to_owned()], ..group.clone() };
+                vec![Group { words: vec!["--skip".to_owned(), BOARDS.to_owned()], ..group }, on_board, quiet]
             }
             Tier::Services => {
                 let boots = |job: &Job| matches!(job, Job::Binary(binary) if begins(binary, BOOTS));
@@ -175,9 +179,9 @@ impl Tier {
         }
     }
 
-    /// Whether it is over in a short time when few tests are asked of it.
-    pub(crate) fn is_quick(self) -> bool {
-        !matches!(self, Tier::Services | Tier::Guest)
+    /// Whether what its tests start may be starved by what runs next to them.
+    fn repeats(self) -> bool {
+        matches!(self, Tier::Host | Tier::Services | Tier::Guest)
     }
 
     /// Whether tests of a package belong to it.
@@ -236,7 +240,7 @@ mod tests {
             name: (*name).to_owned(),
             path: "/t".into(),
         };
-        Built { binaries: binaries.iter().map(binary).collect(), examples, programs: Vec::new() }
+        Built { binaries: binaries.iter().map(binary).collect(), examples, variables: Vec::new() }
     }
 
     /// Each group as its binaries' titles, how many of them at once, and how many tests of each.
@@ -272,8 +276,9 @@ mod tests {
         assert_eq!(groups(Tier::Services, &built), [(page, 1, 1), (boot, 1, 1)]);
         let guest = (titles(&["powerband-bench-virtual/it"]), 1, 1);
         assert_eq!(groups(Tier::Guest, &built), [guest.clone(), guest]);
-        let words: Vec<_> = Tier::Guest.groups(&built).iter().map(|group| (group.words, group.on_board)).collect();
-        assert_eq!(words, [(&["--skip", "boards::"][..], false), (&["boards::"], true)]);
+        let words: Vec<_> =
+            Tier::Guest.groups(&built).iter().map(|group| (group.words.join(" "), group.on_board)).collect();
+        assert_eq!(words, [("--skip boards::".to_owned(), false), ("boards::".to_owned(), true)]);
         assert_eq!(groups(Tier::Lint, &built), [(titles(&["lint"]), 1, 1)]);
         let all = Tier::ALL.iter().flat_map(|tier| tier.groups(&built));
         let jobs: usize = all.filter(|group| !group.on_board).map(|group| group.jobs.len()).sum();
