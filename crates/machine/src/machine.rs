@@ -201,7 +201,7 @@ pub trait Run: Look {
     /// Asks a process and its children to end (`force`: makes them).
     fn end(&mut self, process: ProcessId, force: bool);
 
-    /// What is known of a process once [`crate::Wake::FormulaResult`] has named it; only once.
+    /// What is known of a process once [`crate::Wake::Ended`] has named it; only once.
     fn finished(&mut self, process: ProcessId) -> Option<Finished>;
 
     /// Counts what work that has ended left running, and ends it where `end` says so. Not to be called while any other

@@ -125,7 +125,7 @@ pub enum FromAgent {
     Ended(ProcessId, Box<Finished>),
 }
 
-/// A call of [`crate::PublishedMachine`]; the answer is what its method answers, as JSON.
+/// A call of [`crate::Machine`]; the answer is what its method answers, as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {

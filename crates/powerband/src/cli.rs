@@ -271,7 +271,7 @@ pub(crate) struct Setup {
     pub(crate) metrics: Vec<String>,
     /// Read this power meter: its domain or kind as in `info meters`, or a program (default: the machine's first)
     ///
-    /// far/NAME is a meter of the peer machine. NAME=DOMAIN,UNIT[,INTERVAL],cmd:COMMAND declares a program that prints one
+    /// far/NAME is a meter of the peer machine. `NAME=DOMAIN,UNIT[,INTERVAL],cmd:COMMAND` declares a program that prints one
     /// number per line until it is ended. UNIT is W, mW or kW, or for accumulated energy J, mJ, kJ, Wh or kWh; DOMAIN says what
     /// the numbers cover (wall, GPU 0); INTERVAL says how often the meter has a new number (1s). Recipes are in
     /// docs/meters-by-program.md.

@@ -1,7 +1,7 @@
 //! A page of HTML in one file: what an experiment found, or a comparison, a fleet, or articles done again. It opens offline,
 //! asks for nothing, and an experiment's page can be run again from itself.
 //!
-//! Written by a small writer of our own ([`html`]): what comes from outside passes one function that makes it text, and
+//! Written by a small writer of our own (`html`): what comes from outside passes one function that makes it text, and
 //! the pages are few and short; a template engine would bring a language and a build step and no more safety.
 use powerband_record::Event;
 

@@ -1,7 +1,7 @@
 //! A session: an experiment from its words to its result.
 //!
 //! [`prepare`] makes a plan an [`Experiment`] on an open rig or a table, and changes nothing but to restore; what it would do is a
-//! [`dry_run`]. [`Experiment::run`] measures into the store, and [`EndedExperiment::settle`] says what it came to. [`rerun`] is an experiment of a page,
+//! [`dry_run`]. [`OnRig::run`] measures into the store, and [`EndedExperiment::settle`] says what it came to. [`rerun`] is an experiment of a page,
 //! [`resume`] one that was interrupted, [`replicate`] the published ones on simulated machines. Nothing here prints or knows an
 //! option's name: notes and progress go to [`Notes`](powerband_rig::Notes) and [`Progress`].
 mod caller;

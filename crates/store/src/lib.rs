@@ -7,7 +7,7 @@
 //! well.
 //!
 //! An experiment is always written to an SQLite file first. A shared store is where that file's experiments are delivered to
-//! ([`delivery`]), so that a database which cannot be reached stops no experiment.
+//! (`delivery`), so that a database which cannot be reached stops no experiment.
 mod address;
 mod attempts;
 mod copied;

@@ -84,7 +84,7 @@ pub struct PolicyConfig {
     pub transition_latency_ns: u32,
     /// The time between two changes that the driver asks governors for, µs; `None` where it leaves that to the latency (6.1).
     pub transition_delay_us: Option<u32>,
-    /// How long the domain stands still at each change, ns; handed to the engine in [`super::Transition`].
+    /// How long the domain stands still at each change, ns; handed to the engine in [`super::FrequencyChange`].
     pub stall_ns: u32,
     /// What `scaling_driver` shows, at most 15 characters.
     pub driver: String,
