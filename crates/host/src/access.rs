@@ -35,7 +35,7 @@ const ANSWER_NS: u64 = 20_000_000_000;
 /// The socket of the access service, for a user who needs it: not for root, and only where one of root's is there.
 #[must_use]
 pub fn service_socket() -> Option<PathBuf> {
-    let path = match std::env::var_os(VARIABLE) {
+    let path = match crate::surroundings::variable(VARIABLE) {
         Some(named) if named == "off" => return None,
         Some(named) => PathBuf::from(named),
         None => PathBuf::from(SERVICE_SOCKET),

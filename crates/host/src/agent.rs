@@ -293,7 +293,7 @@ fn take_streams() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
 
 /// Addresses of the other end and of ours, as sshd tells them (`CLIENT PORT SERVER PORT`, sshd(8)).
 fn ssh_addresses() -> Option<(String, String)> {
-    let told = std::env::var("SSH_CONNECTION").ok()?;
+    let told = crate::surroundings::text_variable("SSH_CONNECTION")?;
     let words: Vec<&str> = told.split_whitespace().collect();
     let address = |text: &str| text.parse::<std::net::IpAddr>().ok().map(|address| address.to_string());
     Some((address(words.first()?)?, address(words.get(2)?)?))

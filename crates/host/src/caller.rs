@@ -17,7 +17,7 @@ impl Caller {
     /// The caller, when we are root through sudo (SUDO_UID, SUDO_GID) and it was not root who called.
     #[must_use]
     pub fn of_sudo() -> Option<Caller> {
-        Self::named(rustix::process::geteuid().is_root(), &|name| std::env::var(name).ok())
+        Self::named(rustix::process::geteuid().is_root(), &crate::surroundings::text_variable)
     }
 
     fn named(root: bool, variable: &dyn Fn(&str) -> Option<String>) -> Option<Caller> {

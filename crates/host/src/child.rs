@@ -330,7 +330,7 @@ pub(crate) fn is_absent(program: &str, errno: Errno) -> bool {
     let stands_in = |folders: std::ffi::OsString| std::env::split_paths(&folders).any(|at| at.join(program).exists());
     match errno {
         Errno::ENOENT => true,
-        Errno::EACCES if !program.contains('/') => !std::env::var_os("PATH").is_some_and(stands_in),
+        Errno::EACCES if !program.contains('/') => !crate::surroundings::variable("PATH").is_some_and(stands_in),
         _ => false,
     }
 }

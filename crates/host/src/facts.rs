@@ -111,14 +111,14 @@ pub fn machine_name() -> Option<String> {
 #[must_use]
 pub fn store_folder() -> Option<PathBuf> {
     choose_state_folder(rustix::process::geteuid().is_root(), &|name| {
-        std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+        crate::surroundings::variable(name).map(PathBuf::from).filter(|path| path.is_absolute())
     })
 }
 
 /// What `$POWERBAND_STATE_DIR` says where that is no whole path, which would be another folder for each place it is used from.
 #[must_use]
 pub fn relative_state_folder() -> Option<PathBuf> {
-    let named = std::env::var_os(STATE_VARIABLE).map(PathBuf::from);
+    let named = crate::surroundings::variable(STATE_VARIABLE).map(PathBuf::from);
     named.filter(|path| !path.as_os_str().is_empty() && !path.is_absolute())
 }
 

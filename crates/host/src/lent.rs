@@ -15,5 +15,5 @@ pub fn lent_environment() -> BTreeMap<String, String> {
 
 /// The process that lends this one the machine. It counts only while that process has the claim.
 pub(crate) fn lender() -> Option<u32> {
-    std::env::var(LENT_BY).ok()?.parse().ok()
+    crate::surroundings::text_variable(LENT_BY)?.parse().ok()
 }

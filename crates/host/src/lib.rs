@@ -57,6 +57,7 @@ mod shell;
 mod shim;
 mod signals;
 mod ssh;
+mod surroundings;
 mod talk;
 mod unpack;
 mod watching;
@@ -97,6 +98,7 @@ pub use shell::{Copied, ShellAgent, ShellMachine};
 pub use shim::{CONTROL_FD_VARIABLE, INSIDE_VERB, SHIM_VERB, shim_main};
 pub use signals::heed_children;
 pub use ssh::{LinkOptions, Ssh};
+pub use surroundings::{Surroundings, program_path, text_variable, variable};
 pub use unpack::text_of;
 pub use world::{HostMachine, HostWorld};
 

@@ -56,11 +56,31 @@ impl Cli {
     /// neither override a plan's seed nor count as a word that `resume` and `run --again` refuse.
     pub(crate) fn of(words: &ArgMatches) -> Result<Cli, clap::Error> {
         let mut cli = Cli::from_arg_matches(words)?;
-        if words.value_source("seed") == Some(ValueSource::EnvVariable) {
+        if words.value_source("seed") == Some(ValueSource::DefaultValue) {
             cli.shared.seed_of_environment = cli.shared.seed.take();
         }
         Ok(cli)
     }
+}
+
+/// The command with the environment of this run: what a variable gives is the default of its option. (The parser's own look-up
+/// would read the process's environment.)
+pub(crate) fn with_environment(command: clap::Command) -> clap::Command {
+    command.mut_args(|option| {
+        let Some(name) = option.get_env().and_then(|name| name.to_str()).map(str::to_owned) else { return option };
+        let value = powerband_host::variable(&name);
+        let shown = value.as_ref().filter(|_| !option.is_hide_env_values_set()).map(|value| value.to_string_lossy());
+        let equals = if option.is_hide_env_values_set() { "" } else { "=" };
+        let note = format!("[env: {name}{equals}{}]", shown.unwrap_or_default());
+        let [short, long] = [option.get_help(), option.get_long_help()].map(|help| help.map(ToString::to_string));
+        let long = long.or_else(|| short.clone()).unwrap_or_default();
+        let option = option.env(None::<&str>).help(format!("{} {note}", short.unwrap_or_default()));
+        let option = option.long_help(format!("{long}\n\n{note}"));
+        match value {
+            Some(value) => option.default_value(value).hide_default_value(true),
+            None => option,
+        }
+    })
 }
 
 /// Whether a verb has verbs of its own.

@@ -1,12 +1,11 @@
 //! The commands an experiment executes, shown before they run; those of a page run only where they are trusted.
-use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
 use powerband_experiment::Resolved;
 use powerband_session::Listed;
 
 use crate::exit::{Exit, Failure, usage};
-use crate::output;
+use crate::{output, streams};
 
 /// One line a command: user, what it is for, the command.
 pub(crate) fn table(listed: &[Listed]) -> String {
@@ -34,7 +33,8 @@ pub(crate) fn trust(page: &Path, resolved: &Resolved, listed: &[Listed], trusted
         return Ok(());
     }
     let page = page.display();
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    let terminals = streams::terminals();
+    if !(terminals.input() && terminals.err()) {
         let count = match listed.len() {
             1 => "1 command".to_owned(),
             count => format!("{count} commands"),
@@ -44,10 +44,8 @@ pub(crate) fn trust(page: &Path, resolved: &Resolved, listed: &[Listed], trusted
         )));
     }
     output::ask(&format!("{page} sets: {sets}\nIt runs these commands:\n{}Run it? [y/N] ", table(listed)));
-    let mut answer = String::new();
     // A terminal that is gone answers nothing, which is no.
-    let _ = std::io::stdin().lock().read_line(&mut answer);
-    match answer.trim().to_lowercase().as_str() {
+    match streams::read_line().trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
         _ => Err(Failure::new(Exit::Usage, "nothing was run, because the answer was not yes")),
     }

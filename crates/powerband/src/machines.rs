@@ -18,7 +18,7 @@ struct Allocation {
 
 impl Allocation {
     fn of_environment() -> Result<Option<Allocation>, Failure> {
-        let variable = |name| std::env::var(name).ok().filter(|text: &String| !text.is_empty());
+        let variable = |name| powerband_host::text_variable(name).filter(|text: &String| !text.is_empty());
         let Some(list) = variable("SLURM_JOB_NODELIST") else { return Ok(None) };
         let nodes = parse_nodes(&list).map_err(|error| usage(format!("SLURM_JOB_NODELIST: {error}")))?;
         Ok(Some(Allocation { nodes, here: variable("SLURMD_NODENAME") }))
@@ -60,7 +60,7 @@ fn meant(word: &str) -> Result<Vec<String>, Failure> {
     }
     let allocation = Allocation::of_environment()?;
     let program = || {
-        let path = std::env::current_exe().map(|path| path.display().to_string());
+        let path = powerband_host::program_path().map(|path| path.display().to_string());
         path.map_err(|error| usage(format!("the path of this program is unknown ({error})")))
     };
     if word == SLURM {
@@ -118,7 +118,9 @@ pub(crate) fn of_options(mut shared: Shared, verb: &Verb) -> Result<Shared, Fail
     if let Some(far) = &shared.far {
         return Err(usage(format!("a list of machines has no peer; leave out --far {far}")));
     }
-    if let Some(machine) = shared.machine.as_ref().filter(|it| std::env::var("POWERBAND_MACHINE").as_ref() != Ok(*it)) {
+    if let Some(machine) =
+        shared.machine.as_ref().filter(|it| powerband_host::text_variable("POWERBAND_MACHINE").as_ref() != Some(*it))
+    {
         return Err(usage(format!("a list has all machines; leave out --machine {machine}, or put it into the list")));
     }
     if !matches!(

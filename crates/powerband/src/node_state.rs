@@ -10,12 +10,12 @@ const STATE_FOLDER: &str = "POWERBAND_STATE_DIR";
 /// Homes of users are often shared between nodes, and lock and ledger belong to one machine: then we become the same command with
 /// a state folder of this node's own.
 pub(crate) fn own_state() -> Result<(), Failure> {
-    if powerband_host::own_uid() == 0 || std::env::var_os(STATE_FOLDER).is_some() {
+    if powerband_host::own_uid() == 0 || powerband_host::variable(STATE_FOLDER).is_some() {
         return Ok(());
     }
     let folder = powerband_rig::store_folder()?.join("nodes").join(powerband_host::hostname());
     let mut same = Command::new("/proc/self/exe");
-    let error = same.args(std::env::args_os().skip(1)).env(STATE_FOLDER, &folder).exec();
+    let error = same.args(crate::typed::after_program()).env(STATE_FOLDER, &folder).exec();
     Err(Failure::new(
         Exit::CannotGoOn,
         format!("powerband cannot be started with {}: {}", folder.display(), powerband_record::system_words(&error)),

@@ -5,45 +5,33 @@ mod indented;
 #[cfg(test)]
 mod schemas;
 
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::io::{self, BufWriter, Write};
 
 use indicatif::ProgressBar;
+use powerband_host::variable;
 use powerband_record::system_words;
 use powerband_rig::Note;
 
 use crate::exit::{Answer, Exit, Failure};
+use crate::streams;
 pub(crate) use clean::one_line;
 pub(crate) use document::Document;
 use document::Printed;
 use indented::Indented;
 
-/// Why a result could not be printed.
-static UNPRINTED: OnceLock<io::Error> = OnceLock::new();
-
-/// Takes how a write of a result ended, and answers whether anybody has it. A closed pipe means that nobody wants the rest; any
-/// other error is one of the command ([`end`]).
-fn written(result: io::Result<()>) -> bool {
-    result.map_err(|error| (error.kind() != io::ErrorKind::BrokenPipe).then(|| UNPRINTED.set(error))).is_ok()
-}
-
 /// The code the command ends with: not 0 where its result could not be printed.
-pub(crate) fn end(code: u8) -> ExitCode {
-    if let Some(why) = UNPRINTED.get() {
-        error(&format!("the result could not be written to standard output: {}", system_words(why)));
-        return ExitCode::from(if code == 0 { Exit::CannotGoOn as u8 } else { code });
-    }
-    ExitCode::from(code)
+pub(crate) fn end(code: u8) -> u8 {
+    let Some(why) = streams::unprinted() else { return code };
+    error(&format!("the result could not be written to standard output: {}", system_words(&why)));
+    if code == 0 { Exit::CannotGoOn as u8 } else { code }
 }
 
 /// Prints a result.
 pub(crate) fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
     let text = clean::lines(text, colour());
-    let text = if out.is_terminal() { folded(&text, width()) } else { text.into_owned() };
+    let text = if streams::terminals().out() { folded(&text, width()) } else { text.into_owned() };
     let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
-    written(write!(out, "{text}{newline}").and_then(|()| out.flush()));
+    streams::print(|out| write!(out, "{text}{newline}"));
 }
 
 /// Lines that are too long for a terminal, folded: the rest stands below the last column of the line. Commands stay whole, so
@@ -67,17 +55,15 @@ const COMMANDS: [&str; 3] = ["powerband ", "sudo ", "$ "];
 
 /// Prints what programs read, a page or a table: as it is, unless a terminal would get it.
 pub(crate) fn print_raw(bytes: &[u8]) {
-    let mut out = std::io::stdout().lock();
-    let text = out.is_terminal().then(|| String::from_utf8_lossy(bytes).replace("\r\n", "\n"));
+    let text = streams::terminals().out().then(|| String::from_utf8_lossy(bytes).replace("\r\n", "\n"));
     let clean = text.as_deref().map(|text| clean::lines(text, false));
-    written(out.write_all(clean.as_deref().map_or(bytes, str::as_bytes)).and_then(|()| out.flush()));
+    streams::print(|out| out.write_all(clean.as_deref().map_or(bytes, str::as_bytes)));
 }
 
 /// Prints a line of what programs read, as it comes; answers whether anybody still reads.
 pub(crate) fn print_line(line: &str) -> bool {
-    let mut out = std::io::stdout().lock();
-    let clean = out.is_terminal().then(|| one_line(line));
-    written(writeln!(out, "{}", clean.as_deref().unwrap_or(line)).and_then(|()| out.flush()))
+    let clean = streams::terminals().out().then(|| one_line(line));
+    streams::print(|out| writeln!(out, "{}", clean.as_deref().unwrap_or(line)))
 }
 
 /// What a line of progress says.
@@ -106,22 +92,24 @@ pub(crate) fn document_line(told: &impl Document) -> Result<String, Failure> {
 /// # Errors
 /// Never in practice: the shapes hold only strings and finite numbers.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Answer {
-    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    let told = value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Indented::default()));
-    match told {
-        Err(error) if !error.is_io() => return Err(Failure::new(Exit::Failed, error)),
-        told => written(told.map_err(Into::into).and_then(|()| out.write_all(b"\n").and_then(|()| out.flush()))),
-    };
-    Ok(Exit::Fine as u8)
+    let mut failed = None;
+    streams::print(|out| {
+        let mut out = BufWriter::with_capacity(1 << 16, out);
+        match value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Indented::default())) {
+            Err(error) if !error.is_io() => failed = Some(Failure::new(Exit::Failed, error)),
+            told => told.map_err(io::Error::from).and_then(|()| out.write_all(b"\n"))?,
+        }
+        out.flush()
+    });
+    failed.map_or(Ok(Exit::Fine as u8), Err)
 }
 
 /// Prints what a command of `with` printed elsewhere, each stream to its own: as it is, as when it runs here.
 ///
 /// The only text that is not made clean: anyone who types a command is shown what it prints.
 pub(crate) fn pass_on(stdout: &str, stderr: &str) {
-    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
-    written(out.write_all(stdout.as_bytes()).and_then(|()| out.flush()));
-    let _ = err.write_all(stderr.as_bytes());
+    streams::print(|out| out.write_all(stdout.as_bytes()));
+    streams::complain(stderr);
 }
 
 /// Words this long are not read, and push away what is said about them.
@@ -146,24 +134,23 @@ pub(crate) fn error(sentence: &str) {
     let line = sentence.split('\n').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
     // What introduces a list needs no semicolon behind it.
     let line = line.replace(":; ", ": ");
-    let _ = writeln!(std::io::stderr(), "powerband: {}", shortened(&one_line(&line)));
+    streams::complain(&format!("powerband: {}\n", shortened(&one_line(&line))));
 }
 
 /// Prints a question, to be answered on the same line.
 pub(crate) fn ask(question: &str) {
-    let mut err = std::io::stderr();
-    let _ = write!(err, "{}", clean::lines(question, false)).and_then(|()| err.flush());
+    streams::complain(&clean::lines(question, false));
 }
 
 /// Prints a note, which is no failure, with what to type next.
 pub(crate) fn note(note: impl Into<Note>) {
     let note = note.into();
     let sentence = format!("{}{}", note.text, crate::hint::behind(note.hint.as_ref()));
-    let _ = writeln!(std::io::stderr(), "note: {}", one_line(&sentence));
+    streams::complain(&format!("note: {}\n", one_line(&sentence)));
 }
 
 /// What clap has to say: help and version as they are, anything else in one line with where to look.
-pub(crate) fn usage_error(refused: &clap::Error) -> ExitCode {
+pub(crate) fn usage_error(refused: &clap::Error) -> u8 {
     use clap::error::ErrorKind;
     if matches!(refused.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         print(&refused.to_string());
@@ -173,10 +160,10 @@ pub(crate) fn usage_error(refused: &clap::Error) -> ExitCode {
     if matches!(refused.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
         let verb = crate::typed::as_text().skip(1).find(|word| crate::cli::has_verbs(word));
         // With options in front of it a verb says no more than alone.
-        let alone = verb.and_then(|verb| crate::cli::command().try_get_matches_from(["powerband", &verb]).err());
+        let alone = verb.and_then(|verb| help_of(&verb));
         let text = alone.map_or_else(crate::cli::first_screen, |alone| alone.to_string());
-        let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
-        return ExitCode::from(Exit::Usage as u8);
+        streams::complain(&format!("{}\n", text.trim_end()));
+        return Exit::Usage as u8;
     }
     let text = refused.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
@@ -188,7 +175,12 @@ pub(crate) fn usage_error(refused: &clap::Error) -> ExitCode {
         None => "`powerband --help` shows the verbs".to_owned(),
     };
     error(&format!("{what}; {next}"));
-    ExitCode::from(Exit::Usage as u8)
+    Exit::Usage as u8
+}
+
+/// What clap says of a verb without its words.
+fn help_of(verb: &str) -> Option<clap::Error> {
+    crate::cli::with_environment(crate::cli::command()).try_get_matches_from(["powerband", verb]).err()
 }
 
 /// The words that were typed, with one more option: behind the verb's own, before what follows `--`.
@@ -205,20 +197,14 @@ pub(crate) fn again_with(option: &str) -> String {
 
 /// Columns to print to: COLUMNS where it is set, else the terminal's, else 80; never fewer than 40.
 pub(crate) fn width() -> usize {
-    let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    asked.or_else(terminal_width).unwrap_or(80).clamp(40, 200)
-}
-
-/// The columns of the terminal that standard output is; absent where it is none, or does not know.
-fn terminal_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    let asked = powerband_host::text_variable("COLUMNS").and_then(|text| text.parse().ok());
+    asked.or_else(|| streams::terminals().columns()).unwrap_or(80).clamp(40, 200)
 }
 
 /// Whether to colour standard output: a terminal that is not `dumb`, and NO_COLOR not set.
 pub(crate) fn colour() -> bool {
-    let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
-    std::io::stdout().is_terminal() && !dumb && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    let dumb = variable("TERM").is_some_and(|name| name == "dumb");
+    streams::terminals().out() && !dumb && variable("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 #[cfg(test)]

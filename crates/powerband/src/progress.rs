@@ -1,6 +1,4 @@
 //! A line of progress on the terminal while an experiment runs.
-use std::io::IsTerminal;
-
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powerband_record::Event;
 use powerband_report::text::{ProgressState, progress};
@@ -25,7 +23,7 @@ impl Bar {
 impl Progress for Bar {
     fn begins(&mut self) {
         self.bar = ProgressBar::new_spinner();
-        if self.quiet || !std::io::stderr().is_terminal() {
+        if self.quiet || !crate::streams::terminals().err() {
             self.bar.set_draw_target(ProgressDrawTarget::hidden());
         } else {
             // Drawn at each event and never meanwhile: what ticks on would wake a CPU while a load is measured.

@@ -1,6 +1,4 @@
 //! A line on the terminal while an article is done again: which of its plans are done, and what the last trial brought.
-use std::io::IsTerminal;
-
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powerband_record::Event;
 use powerband_report::text::{ProgressState, progress};
@@ -15,7 +13,7 @@ impl Progress {
     /// For an article of so many plans.
     pub(crate) fn new(article: &str, plans: usize) -> Self {
         let bar = ProgressBar::new(plans as u64).with_prefix(article.to_owned());
-        if !std::io::stderr().is_terminal() {
+        if !crate::streams::terminals().err() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         if let Ok(style) =

@@ -36,7 +36,7 @@ pub(crate) fn model(shared: &Shared, store: &Store, id: i64) -> Result<Model, Fa
 /// The store as the next command has to name it; none where that is the default one, or an environment variable's.
 pub(crate) fn store_named(shared: &Shared) -> Option<String> {
     let named = shared.store.as_ref().map(|path| path.display().to_string());
-    let named = named.filter(|name| std::env::var("POWERBAND_STORE").as_ref() != Ok(name));
+    let named = named.filter(|name| powerband_host::text_variable("POWERBAND_STORE").as_ref() != Some(name));
     named.map(|name| powerband_store::without_password(&name))
 }
 

@@ -1,6 +1,10 @@
 //! Commands of ours as they are typed: for the same machines, with words as a shell takes them.
+use std::ffi::OsString;
+
 use powerband_record::quoted;
 use powerband_rig::Names;
+
+use crate::streams;
 
 /// The words of this command, the program first, without a password in the URL of a store.
 pub(crate) fn words() -> impl Iterator<Item = String> {
@@ -9,7 +13,12 @@ pub(crate) fn words() -> impl Iterator<Item = String> {
 
 /// The words as text: what is no UTF-8 shows as U+FFFD.
 pub(crate) fn as_text() -> impl Iterator<Item = String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
+    streams::words().into_iter().map(|word| word.to_string_lossy().into_owned())
+}
+
+/// The words after the program, as they were typed.
+pub(crate) fn after_program() -> impl Iterator<Item = OsString> {
+    streams::words().into_iter().skip(1)
 }
 
 /// How a verb is typed that means these machines.

@@ -170,7 +170,7 @@ fn notify(state: &str) {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::net::SocketAddr;
-    let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let Some(name) = crate::surroundings::variable("NOTIFY_SOCKET") else { return };
     let address = match name.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name),
         None => SocketAddr::from_pathname(&name),

@@ -9,8 +9,7 @@ const OF_SUDO: [&str; 6] = ["SUDO_COMMAND", "SUDO_UID", "SUDO_GID", "SUDO_USER",
 
 /// The variables that change, each with its new value or none, for a load of `user` started from here.
 pub(crate) fn of(user: &User) -> Vec<(String, Option<OsString>)> {
-    let now = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-    changes(user, &now.collect::<Vec<_>>(), &|folder| Path::new(folder).is_dir())
+    changes(user, &crate::surroundings::variables(), &|folder| Path::new(folder).is_dir())
 }
 
 fn changes(

@@ -57,7 +57,7 @@ impl LocalDevice {
     pub(super) fn new(identity: Identity, store: FileLedger) -> LocalDevice {
         LocalDevice {
             identity,
-            program: "/proc/self/exe".into(),
+            program: crate::surroundings::program(),
             store,
             actor: Actor::default(),
             files: OpenFiles::default(),

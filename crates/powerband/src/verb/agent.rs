@@ -8,7 +8,7 @@ use crate::{node_state, output};
 
 pub(crate) fn run(args: &cli::Agent) -> Answer {
     // In a step of a Slurm job we are one of several nodes.
-    if std::env::var_os("SLURM_STEP_ID").is_some() {
+    if powerband_host::variable("SLURM_STEP_ID").is_some() {
         node_state::own_state()?;
     }
     let carried = if args.kept { Some(Carried::Kept) } else { args.carried.then_some(Carried::Once) };

@@ -1,6 +1,5 @@
 //! `export`: an experiment's events, or its results as JSON, CSV or Markdown, or a picture, to a file or standard output.
 use std::fmt::Write as _;
-use std::io::IsTerminal as _;
 
 use powerband_report::Model;
 use powerband_report::json::Report;
@@ -75,7 +74,7 @@ fn fitting(shared: &Shared, args: &Export, format: Format) -> Result<(), Failure
     if args.width.is_some() && format != Format::Png {
         return Err(usage("--width counts pixels; add --format png"));
     }
-    if format == Format::Png && args.output.is_none() && std::io::stdout().is_terminal() {
+    if format == Format::Png && args.output.is_none() && crate::streams::terminals().out() {
         return Err(usage("a PNG is no text for a terminal; `-o FILE.png` writes it to a file"));
     }
     Ok(())

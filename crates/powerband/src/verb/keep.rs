@@ -198,7 +198,7 @@ fn check_place(shared: &Shared, model: &Model, id: i64) -> Result<(), Failure> {
 /// The program that checks after each boot: this one, on the machine it runs on.
 fn origin(shared: &Shared) -> Origin {
     let here = shared.machine.as_deref().is_none_or(|name| name == "local");
-    let program = std::env::current_exe().ok().filter(|_| here);
+    let program = powerband_host::program_path().ok().filter(|_| here);
     Origin { program: program.map(|path| path.display().to_string()).unwrap_or_default(), ..Origin::default() }
 }
 

@@ -1,5 +1,4 @@
 //! `pace`: a governor in user space, until it is ended.
-use std::io::IsTerminal;
 
 use powerband_cpuspeed::{DaemonOptions, FileOptions};
 use powerband_machine::World;
@@ -143,7 +142,8 @@ impl PaceListener for Listener {
 
 /// A terminal that has hung up is none any more.
 fn on_a_terminal() -> bool {
-    std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal()
+    let terminals = crate::streams::terminals();
+    terminals.input() || terminals.out() || terminals.err()
 }
 
 fn line(decided: &Decided) -> String {

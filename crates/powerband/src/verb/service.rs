@@ -1,5 +1,4 @@
 //! `service`: set knobs for users without root, as a policy says, for as long as they are connected.
-use std::io::Write;
 use std::path::PathBuf;
 
 use powerband_host::SERVICE_SOCKET;
@@ -29,7 +28,7 @@ impl Document for Allowed {
 /// One line of the log, for the journal.
 fn log(line: &str) {
     // A log that cannot be written stops nobody from being restored.
-    let _ = writeln!(std::io::stderr(), "access: {line}");
+    crate::streams::complain(&format!("access: {line}\n"));
 }
 
 pub(crate) fn run(shared: &Shared, args: &cli::Service) -> Answer {

@@ -1,5 +1,4 @@
 //! `watch`: a machine as it runs, on the terminal or as rows and metrics in files.
-use std::io::IsTerminal;
 
 use powerband_record::{Side, parse_duration_ns, quoted};
 use powerband_watch::{LogTarget, Pace, Sampler, Time, WatchEnd, WatchError, Watched};
@@ -76,7 +75,8 @@ fn screen() -> Result<Screen, Failure> {
 }
 
 fn on_a_terminal() -> bool {
-    std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
+    let terminals = crate::streams::terminals();
+    terminals.out() && terminals.input()
 }
 
 fn interval(text: &str, simulated: bool) -> Result<u64, Failure> {

@@ -1,32 +1,24 @@
 //! The command as a user meets it: the real binary, its words, its JSON, its exit codes, and the state it leaves behind.
 //!
-//! Each test has a state folder of its own. Tests of the machine itself need root; without it they are skipped, and
-//! with CI=true they fail.
+//! What needs no process, no root and nothing of this machine is in `pure`. Each test has a state folder of its own. Tests of the
+//! machine itself need root; without it they are skipped, and with CI=true they fail.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
 mod advised;
 mod awaited;
 mod boarded;
-mod broken;
 mod cabled;
 mod calibrated;
 mod called;
-mod chance;
 mod coalesced;
 mod commands;
-mod compare;
 mod confirmed;
-mod cooled;
 mod counted;
-mod counter;
-mod coursed;
 mod daemons;
 mod declared;
 mod desk;
 mod displaced;
 mod doctor;
 mod documented;
-#[cfg(feature = "png")]
-mod drawn;
 mod driven;
 mod elsewhere;
 mod entered;
@@ -35,12 +27,10 @@ mod figured;
 mod fleets;
 mod fought;
 mod full;
-mod fuzzed;
 mod guarded;
 mod hooks;
 mod hostile;
 mod interrupted;
-mod journals;
 mod kconfig;
 mod kept;
 mod killed;
@@ -49,31 +39,21 @@ mod left_running;
 mod listed;
 mod locked;
 mod metered;
-mod metered_truth;
 mod mistakes;
-mod moded;
 mod modules;
 mod mounted;
 mod paced;
-mod paged;
-mod pages;
-mod paper;
 mod peers;
 mod pictured;
 mod places;
 mod probed;
 mod ranks;
-mod recorded;
-mod repeated;
 mod replicated;
-mod required;
 mod resumed;
 mod rigged;
 mod rights;
-mod router;
 mod screen;
 mod shelled;
-mod simulated;
 mod told;
 mod trusted;
 mod tuned;

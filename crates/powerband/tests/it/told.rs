@@ -128,7 +128,7 @@ fn help_is_a_verb_as_well() {
 
 #[test]
 fn without_words_the_main_job_is_shown() {
-    let ran = Desk::new().run(&[]).ended(2);
+    let ran = Desk::new().run("").ended(2);
     assert!(ran.out.is_empty());
     for part in ["powerband try governor=all", "powerband tune", "powerband undo", "sim:", "powerband help"] {
         assert!(ran.err.contains(part), "no '{part}' in\n{}", ran.err);

@@ -1,5 +1,4 @@
 //! Waiting for a fleet: a line of progress, the looks, and what it came to.
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -81,7 +80,7 @@ struct Line {
 impl Line {
     fn new(quiet: bool) -> Line {
         let bar = ProgressBar::new_spinner();
-        if quiet || !std::io::stderr().is_terminal() {
+        if quiet || !crate::streams::terminals().err() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}") {

@@ -175,7 +175,7 @@ fn no_chance(error: std::io::Error) -> Failure {
 }
 
 fn own_program() -> Result<String, Failure> {
-    let path = std::env::current_exe().map(|path| path.display().to_string());
+    let path = powerband_host::program_path().map(|path| path.display().to_string());
     path.map_err(|error| usage(format!("the path of this program is unknown ({error}); name it with --program")))
 }
 

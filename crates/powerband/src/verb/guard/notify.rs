@@ -11,7 +11,7 @@ pub(super) struct Manager(Option<(UnixDatagram, SocketAddr)>);
 impl Manager {
     /// The one that the environment names: a path, or behind `@` a name of the kernel's abstract namespace.
     pub(super) fn of_environment() -> Manager {
-        Manager(std::env::var(VARIABLE).ok().as_deref().and_then(listener))
+        Manager(powerband_host::text_variable(VARIABLE).as_deref().and_then(listener))
     }
 
     /// Says something, a `KEY=value` a line. One that does not listen is told nothing, and nothing hangs on it.

@@ -28,7 +28,7 @@ fn set(variable: &str) -> bool {
 }
 
 fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/expected/journals.txt")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pure/expected/journals.txt")
 }
 
 /// Names of all plans, sorted.

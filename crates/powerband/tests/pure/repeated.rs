@@ -1,7 +1,8 @@
 //! The same words give the same journal, to the byte, on every machine and in every build.
+use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::desk::{Desk, Ran, text};
+use crate::desk::{Desk, Ran, Words, text};
 
 /// FNV-1a of the events of `--seed 7 run plans/router.toml`, the header left out, debug and release alike. Anyone who
 /// changes the model, the plan or the statistics on purpose changes this one line; the test prints the new value.
@@ -50,9 +51,17 @@ fn a_seed_behind_the_machines_name_is_its_seed() {
     assert_eq!(two, noise(router(&[&plan[..], &["sim:quadcore#2"]].concat())));
 }
 
+/// A run with this seed in the environment, or none.
+fn with_seed(desk: &Desk, seed: Option<&str>, words: &(impl Words + ?Sized)) -> Ran {
+    let mut environment = desk.environment();
+    environment.remove(OsStr::new("POWERBAND_SEED"));
+    environment.extend(seed.map(|seed| ("POWERBAND_SEED".into(), seed.into())));
+    Desk::call_in(environment, &words.words()).ended(0)
+}
+
 /// A run without a seed from anywhere.
-fn unseeded(desk: &Desk, words: &[&str]) -> Ran {
-    Ran::of(&desk.command(words).env_remove("POWERBAND_SEED").output().unwrap()).ended(0)
+fn unseeded(desk: &Desk, words: &(impl Words + ?Sized)) -> Ran {
+    with_seed(desk, None, words)
 }
 
 #[test]
@@ -83,7 +92,7 @@ fn the_seed_of_the_environment_is_weaker_than_one_that_is_written_down() {
     let desk = Desk::new();
     let run = |words: &[&str]| {
         let all = [&["--json", "run", "plans/counter.toml", "--blocks", "2"], words].concat();
-        Ran::of(&desk.command(&all).env("POWERBAND_SEED", "9").output().unwrap()).ended(0).report().seed
+        with_seed(&desk, Some("9"), &all).report().seed
     };
     assert_eq!(run(&[]), 9);
     assert_eq!(run(&["--seed", "8"]), 8);
