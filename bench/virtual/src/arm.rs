@@ -3,10 +3,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::arm_board::ArmBoard;
-use crate::boot_options::BootOptions;
+use crate::boot_options::{BootOptions, Cable};
 use crate::devices;
 use crate::error::{BenchError, Result};
-use crate::first_files::archive;
+use crate::first_files::{INIT, archive};
 use crate::kernel::GuestKernel;
 use crate::places::{read, run, stripped_by, write};
 
@@ -29,7 +29,7 @@ pub(crate) fn words(
     }
     let busybox = read(&kernel.package_file("bin/busybox"))?;
     let initramfs = folder.join("initramfs");
-    write(&initramfs, &archive(&busybox, &kernel.modules(&board.modules())?, &programs, &options.files))?;
+    write(&initramfs, &archive(INIT, &busybox, &kernel.modules(&board.modules())?, &programs, &options.files))?;
     let trees = kernel.package_file(&format!("usr/lib/linux-image-{}", kernel.release().unwrap_or_default()));
     let (tree, place) = (device_tree(board, folder, &trees)?, folder.display());
     let given = format!(
@@ -43,8 +43,15 @@ pub(crate) fn words(
     words.extend(devices::paced(folder));
     let first = if board.pci { "init" } else { "serial" };
     let mut line = format!("console={} loglevel=5 panic=0 rdinit=/{first} bench.disk=1", board.console);
-    let devices = if board.pci { devices::pci } else { devices::on_board };
-    words.extend(devices(folder, disk, options.cable.as_ref(), &mut line));
+    let cable = options.cable.as_ref();
+    if let Some(cable) = cable {
+        line.push_str(&format!(" bench.address={}/24", cable.address()));
+    }
+    words.extend(if board.pci {
+        devices::pci(folder, disk, cable, cable.map_or("", Cable::hardware_address))
+    } else {
+        devices::on_board(folder, disk, cable)
+    });
     words.extend(["-append".to_owned(), line]);
     Ok(words)
 }

@@ -28,6 +28,13 @@ impl Cable {
             Cable::Into(_) => "10.0.0.2",
         }
     }
+
+    pub(crate) fn hardware_address(&self) -> &'static str {
+        match self {
+            Cable::Open => "52:54:00:70:62:01",
+            Cable::Into(_) => "52:54:00:70:62:02",
+        }
+    }
 }
 
 /// What a guest is.

@@ -15,8 +15,8 @@ pub(crate) fn paced(folder: &Path) -> Vec<String> {
     ))
 }
 
-/// Ports and disk by virtio and an e1000e with a cable; its address is added to the kernel's command line, `line`.
-pub(crate) fn pci(folder: &Path, disk: &Path, cable: Option<&Cable>, line: &mut String) -> Vec<String> {
+/// Ports and disk by virtio and an e1000e with a cable, whose address a copy changes later.
+pub(crate) fn pci(folder: &Path, disk: &Path, cable: Option<&Cable>, hardware_address: &str) -> Vec<String> {
     let place = folder.display();
     let mut words = split("-device virtio-serial-pci,max_ports=3");
     for (number, port) in PORTS {
@@ -28,13 +28,13 @@ pub(crate) fn pci(folder: &Path, disk: &Path, cable: Option<&Cable>, line: &mut 
     words.extend(split(&format!("-drive file={},if=virtio,format=raw", disk.display())));
     words.extend(match cable {
         None => split("-nic none"),
-        Some(cable) => plugged(folder, cable, "-device e1000e,netdev=n0,romfile=,mac", line),
+        Some(cable) => plugged(folder, cable, &format!("-device e1000e,netdev=n0,romfile=,mac={hardware_address}")),
     });
     words
 }
 
 /// The same as a board has them: serial ports, an SD card for the disk, and the NIC that is on it.
-pub(crate) fn on_board(folder: &Path, disk: &Path, cable: Option<&Cable>, line: &mut String) -> Vec<String> {
+pub(crate) fn on_board(folder: &Path, disk: &Path, cable: Option<&Cable>) -> Vec<String> {
     let place = folder.display();
     let mut words = Vec::new();
     for (_, port) in PORTS {
@@ -45,22 +45,18 @@ pub(crate) fn on_board(folder: &Path, disk: &Path, cable: Option<&Cable>, line: 
     words.extend(split(&format!("-drive file={},if=sd,format=raw", disk.display())));
     words.extend(match cable {
         None => split("-nic none"),
-        Some(cable) => plugged(folder, cable, "-net nic,netdev=n0,macaddr", line),
+        Some(cable) => plugged(folder, cable, &format!("-net nic,netdev=n0,macaddr={}", cable.hardware_address())),
     });
     words
 }
 
-/// A cable and the NIC it is plugged into, whose options end before its address.
-fn plugged(folder: &Path, cable: &Cable, card: &str, line: &mut String) -> Vec<String> {
-    let (number, role, socket) = match cable {
-        Cable::Open => (1, "on", folder.join(CABLE)),
-        Cable::Into(socket) => (2, "off", socket.clone()),
+/// A cable and the NIC it is plugged into.
+fn plugged(folder: &Path, cable: &Cable, card: &str) -> Vec<String> {
+    let (role, socket) = match cable {
+        Cable::Open => ("on", folder.join(CABLE)),
+        Cable::Into(socket) => ("off", socket.clone()),
     };
-    line.push_str(&format!(" bench.address={}/24", cable.address()));
-    split(&format!(
-        "-netdev stream,id=n0,server={role},addr.type=unix,addr.path={} {card}=52:54:00:70:62:{number:02}",
-        socket.display()
-    ))
+    split(&format!("-netdev stream,id=n0,server={role},addr.type=unix,addr.path={} {card}", socket.display()))
 }
 
 fn split(text: &str) -> Vec<String> {

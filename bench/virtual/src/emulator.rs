@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::error::{BenchError, Result};
 use crate::places;
 use crate::port::{Port, quoted};
@@ -117,6 +119,15 @@ impl Emulator {
         let mut chrt = Command::new("chrt");
         chrt.args(["--all-tasks", policy, "--pid", priority]).arg(self.process.to_string());
         let _ = chrt.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+
+    /// Ends it at once and waits for its end; the folder stays.
+    pub(crate) fn kill(&self) {
+        let process = i32::try_from(self.process).ok().and_then(Pid::from_raw);
+        let _ = process.map(|process| kill_process(process, Signal::KILL));
+        while self.lives() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Connects the port and two monitors.

@@ -10,8 +10,14 @@ use crate::places;
 /// Bytes of the disk; nothing of it is used that nobody writes.
 const DISK_BYTES: u64 = 64 << 20;
 
+/// The guest's first process.
+pub(crate) const INIT: &str = include_str!("../guest/init.sh");
+/// Where a PC is copied: the line of init before which, and what comes there.
+pub(crate) const COPIED: (&str, &str) = ("ip link set lo up\n", include_str!("../guest/copied.sh"));
+
 /// The guest's first file system: busybox, programs of ours, modules, init, and files for it.
 pub(crate) fn archive(
+    init: &str,
     busybox: &[u8],
     modules: &[(String, Vec<u8>)],
     programs: &[(String, Vec<u8>)],
@@ -25,7 +31,7 @@ pub(crate) fn archive(
     archive.device("dev/null", (1, 3));
     archive.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n");
     archive.file("etc/group", b"root:x:0:\nnogroup:x:65534:\n");
-    archive.program("init", include_bytes!("../guest/init.sh"));
+    archive.program("init", init.as_bytes());
     archive.program("bin/busybox", busybox);
     let mut folders: Vec<&Path> = programs.iter().flat_map(|(path, _)| Path::new(path).ancestors().skip(1)).collect();
     folders.sort_unstable();

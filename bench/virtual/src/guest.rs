@@ -1,10 +1,12 @@
 //! A guest: booted, told what to run, its power cut, ended.
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+use crate::arm;
 use crate::boot_options::{BootOptions, CABLE, Cable, Hardware};
+use crate::booted::{BOOT, Booted};
 use crate::chip::Chip;
 use crate::emulator::{Emulator, Kept, PC_EMULATOR, Rank};
 use crate::error::{BenchError, Result};
@@ -13,10 +15,7 @@ use crate::pace::Pace;
 use crate::port::{Port, Ran, quoted};
 use crate::qmp::Qmp;
 use crate::silicon::{Readings, Silicon};
-use crate::{arm, pc};
 
-/// How long a boot may take; it takes 5 to 15 s where CPUs are free.
-const BOOT: Duration = Duration::from_secs(300);
 /// How long a command may take; one that takes longer counts as a hang.
 const COMMAND: Duration = Duration::from_secs(600);
 
@@ -29,8 +28,10 @@ pub struct Guest {
     port: Port,
     qmp: Qmp,
     chip: Chip,
-    /// Of its network card, if it has one.
-    address: Option<&'static str>,
+    options: BootOptions,
+    /// Whether it is the copy of a machine that was booted.
+    copied: bool,
+    paced: bool,
 }
 
 impl Guest {
@@ -39,28 +40,37 @@ impl Guest {
     /// # Errors
     /// When something it needs is missing on this machine, or it does not come up; with the end of its console.
     pub fn boot(options: &BootOptions) -> Result<Self> {
-        let kernel = options.kernel()?;
         let folder = Kept::make()?;
-        let (disk, pace) = (make_disk(folder.path())?, Pace::make(folder.path())?);
-        let (chip, program, mut words) = match options.hardware {
+        let disk = make_disk(folder.path())?;
+        Self::begin(options, folder, &disk)
+    }
+
+    fn begin(options: &BootOptions, folder: Kept, disk: &Path) -> Result<Self> {
+        let pace = Pace::make(folder.path())?;
+        let cable = options.cable.as_ref();
+        let (booted, chip, program, mut words) = match options.hardware {
             Hardware::Pc(_) => {
-                let board = options.pc()?;
-                let words = pc::words(options, &board, &kernel, folder.path(), &disk)?;
-                (Chip::Pc(board), PC_EMULATOR, words)
+                let booted = Booted::of(options)?;
+                let words = booted.words(cable, folder.path(), disk);
+                (Some(booted), Chip::Pc(options.pc()?), PC_EMULATOR, words)
             }
             Hardware::Board(board) => {
-                (Chip::Arm(board), board.emulator, arm::words(board, options, &kernel, folder.path(), &disk)?)
+                let words = arm::words(board, options, &options.kernel()?, folder.path(), disk)?;
+                (None, Chip::Arm(board), board.emulator, words)
             }
         };
-        words.extend(pace.words()?.split(' ').map(str::to_owned));
+        words.extend(pace.words()?);
         let emulator = folder.start(program, &words)?;
-        let (mut port, qmp, own_qmp) = emulator.attach()?;
+        let (mut port, mut qmp, own_qmp) = emulator.attach()?;
         port.may_drop(matches!(options.hardware, Hardware::Board(board) if !board.pci));
+        if let Some(booted) = &booted {
+            booted.resume(&mut qmp).map_err(|why| emulator.failed(&why.to_string()))?;
+        }
         let silicon = Silicon::begin(chip.clone(), pace, own_qmp);
-        let address = options.cable.as_ref().map(Cable::address);
-        let mut guest = Guest { emulator, silicon, port, qmp, chip, address };
-        guest.up()?;
-        if matches!(options.cable, Some(Cable::Into(_))) {
+        let (options, copied) = (options.clone(), booted.is_some());
+        let mut guest = Guest { emulator, silicon, port, qmp, chip, options, copied, paced: true };
+        guest.up(!guest.copied)?;
+        if matches!(guest.options.cable, Some(Cable::Into(_))) {
             guest.meet()?;
         }
         Ok(guest)
@@ -141,7 +151,23 @@ impl Guest {
     /// When it does not come up.
     pub fn reset(&mut self) -> Result<()> {
         self.qmp.execute("system_reset", json!({}))?;
-        self.up()
+        self.up(true)
+    }
+
+    /// Cuts the power of a PC as [`Guest::reset`] does, without the boot: the emulator is killed, and a copy of the machine that was
+    /// booted goes on with the disk.
+    ///
+    /// # Errors
+    /// When the copy does not come up.
+    pub fn replace(&mut self) -> Result<()> {
+        self.emulator.kill();
+        let folder = Kept::make()?;
+        let disk = folder.path().join("disk");
+        std::fs::copy(self.emulator.folder().join("disk"), &disk).map_err(BenchError::file("copy to", &disk))?;
+        let paced = self.paced;
+        *self = Self::begin(&self.options, folder, &disk)?;
+        self.set_paced(paced);
+        Ok(())
     }
 
     /// The free end of the guest's cable, when it was booted with [`Cable::Open`].
@@ -153,7 +179,7 @@ impl Guest {
     /// The address of its network card, if it has one.
     #[must_use]
     pub fn address(&self) -> Option<&'static str> {
-        self.address
+        self.options.cable.as_ref().map(Cable::address)
     }
 
     /// The socket that [`crate::plug`] connects with an agent in the guest.
@@ -213,15 +239,41 @@ impl Guest {
         if ran.code == 0 { Ok(()) } else { Err(self.emulator.failed("the guest at the other end does not answer")) }
     }
 
-    fn up(&mut self) -> Result<()> {
+    /// Lets speed follow the clock, as after a boot, or lets the guest run as fast as it can: for what does not measure.
+    pub fn set_paced(&mut self, paced: bool) {
+        self.paced = paced;
+        self.silicon.set_paced(paced);
         // While it is not paced it would leave nothing to anybody behind it.
-        self.emulator.set_rank(Rank::Equal);
-        self.silicon.set_paced(false);
-        self.port.ready(BOOT).map_err(|why| self.emulator.failed(&format!("the guest does not boot: {why}")))?;
-        self.silicon.set_paced(true);
-        self.emulator.set_rank(Rank::Ahead);
+        self.emulator.set_rank(if paced { Rank::Ahead } else { Rank::Equal });
+    }
+
+    /// Waits until it takes commands, having booted or begun as a copy.
+    fn up(&mut self, boots: bool) -> Result<()> {
+        let paced = std::mem::replace(&mut self.paced, false);
+        self.set_paced(false);
+        let mut begun = || {
+            if self.copied {
+                if boots {
+                    self.port.until("booted", BOOT)?;
+                }
+                self.port.send(&differs(self.options.cable.as_ref()))?;
+            }
+            self.port.until("ready", BOOT)
+        };
+        begun().map_err(|why| self.emulator.failed(&format!("the guest does not boot: {why}")))?;
+        self.set_paced(paced);
         Ok(())
     }
+}
+
+/// What a copy is told, in words as on the kernel's command line.
+fn differs(cable: Option<&Cable>) -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut words = format!("bench.disk=1 bench.time={}", since.as_secs());
+    if let Some(cable) = cable {
+        words += &format!(" bench.address={}/24 bench.mac={}", cable.address(), cable.hardware_address());
+    }
+    words
 }
 
 /// Bytes as the shell's `printf %b` takes them.

@@ -112,6 +112,31 @@ impl GuestKernel {
         &self.image
     }
 
+    /// The file that a PC boots: the kernel that Debian's image packs by xz, unpacked next to it, since a guest takes longer for that
+    /// than for the rest of its boot. The image itself where it is packed otherwise, or here is no `xz`.
+    #[must_use]
+    pub fn unpacked(&self) -> PathBuf {
+        let unpacked = self.image.with_file_name(format!("vmlinux-{}", self.release().unwrap_or_default()));
+        if self.modules.is_none() || !unpacked.is_file() && self.unpack(&unpacked).is_none() {
+            return self.image.clone();
+        }
+        unpacked
+    }
+
+    /// Unpacks what the header of the image names its payload (Documentation/x86/boot.rst), without the length at its end.
+    fn unpack(&self, into: &Path) -> Option<()> {
+        let image = read(&self.image).ok()?;
+        let number = |at: usize| Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?) as usize);
+        let begin = (usize::from(*image.get(0x1f1)?) + 1) * 512 + number(0x248)?;
+        let packed = tempfile::NamedTempFile::new_in(into.parent()?).ok()?;
+        std::fs::write(packed.path(), image.get(begin..begin + number(0x24c)? - 4)?).ok()?;
+        let unpacked = tempfile::NamedTempFile::new_in(into.parent()?).ok()?;
+        let mut xz = Command::new("xz");
+        xz.args(["-dc", "--single-stream"]).arg(packed.path()).stdout(unpacked.reopen().ok()?);
+        xz.status().ok().filter(std::process::ExitStatus::success)?;
+        unpacked.persist(into).ok().map(drop)
+    }
+
     /// A file of its package, by the path there.
     pub(crate) fn package_file(&self, path: &str) -> PathBuf {
         self.image.ancestors().nth(2).unwrap_or(Path::new("/")).join(path)

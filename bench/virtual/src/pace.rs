@@ -39,8 +39,8 @@ impl Pace {
     ///
     /// # Errors
     /// When it cannot be compiled.
-    pub(crate) fn words(&self) -> Result<String> {
-        Ok(format!("-plugin {},pace={}", plugin()?.display(), self.path.display()))
+    pub(crate) fn words(&self) -> Result<Vec<String>> {
+        Ok(vec!["-plugin".to_owned(), format!("{},pace={}", plugin()?.display(), self.path.display())])
     }
 
     /// Lets a CPU run so many instructions a second; 0: as fast as it can.

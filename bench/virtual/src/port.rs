@@ -57,12 +57,18 @@ impl Port {
         self.lost
     }
 
-    /// Waits until a guest that boots says that it takes requests. What a boot before left unfinished is dropped.
-    pub(crate) fn ready(&mut self, within: Duration) -> std::result::Result<(), String> {
+    /// Waits until a guest that boots says a word; what came before it is dropped.
+    pub(crate) fn until(&mut self, word: &str, within: Duration) -> std::result::Result<(), String> {
         let deadline = Instant::now() + within;
-        while self.line(deadline)? != "ready" {}
+        while self.line(deadline)? != word {}
         self.lost = false;
         Ok(())
+    }
+
+    /// Sends a line.
+    pub(crate) fn send(&mut self, line: &str) -> std::result::Result<(), String> {
+        let sent = self.stream.get_mut().write_all(format!("{line}\n").as_bytes());
+        sent.map_err(|why| format!("the port takes nothing: {why}"))
     }
 
     /// Runs a script and answers what came of it.
@@ -83,8 +89,7 @@ impl Port {
         if std::mem::replace(&mut self.lost, true) {
             return Err("an earlier command was given up; only a reset brings the guest back".into());
         }
-        let request = hexadecimal(script) + "\n";
-        self.stream.get_mut().write_all(request.as_bytes()).map_err(|why| format!("the port takes nothing: {why}"))?;
+        self.send(&hexadecimal(script))?;
         let line = self.line(Instant::now() + within)?;
         self.lost = false;
         answer(&line).ok_or_else(|| format!("the guest answered {line:?}"))

@@ -49,6 +49,24 @@ impl Qmp {
         }
     }
 
+    /// Saves the devices or takes them over, without the memory, which lies in a file.
+    ///
+    /// # Errors
+    /// When the emulator cannot.
+    pub(crate) fn migrate(&mut self, command: &str, uri: &str) -> Result<()> {
+        let without_memory = json!({ "capabilities": [{ "capability": "x-ignore-shared", "state": true }] });
+        self.execute("migrate-set-capabilities", without_memory)?;
+        self.execute(command, json!({ "uri": uri }))?;
+        loop {
+            let answer = self.execute("query-migrate", json!({}))?;
+            match answer["status"].as_str() {
+                Some("completed") => return Ok(()),
+                Some("failed") => return Err(unanswered(command, &answer.to_string())),
+                _ => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
     /// Does a line of the monitor for people and answers its text.
     ///
     /// # Errors

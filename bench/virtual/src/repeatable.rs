@@ -1,14 +1,14 @@
 //! A guest whose time is counted in instructions: the same script takes the same steps at the same times, run after run.
 //! It has one CPU whose speed does not follow its clock, no disk, no cable and nobody to talk to.
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::board::PcBoard;
 use crate::boot_options::BootOptions;
 use crate::emulator::{Kept, PC_EMULATOR};
 use crate::error::Result;
-use crate::first_files::{archive, busybox};
-use crate::kernel::{GuestKernel, MODULES};
+use crate::first_files::{INIT, archive, busybox};
+use crate::kernel::MODULES;
 use crate::pc::{kernel_line, machine_words};
 use crate::places;
 
@@ -26,9 +26,9 @@ pub fn run_counted(options: &BootOptions, script: &str) -> Result<String> {
     // Without the command, which no script here needs: how long the guest takes to unpack its files, and with it when every
     // later tick falls, must not change with each build of it.
     let initramfs = folder.path().join("initramfs");
-    places::write(&initramfs, &archive(&busybox()?, &kernel.modules(&MODULES)?, &[], &files(options, script)))?;
+    places::write(&initramfs, &archive(INIT, &busybox()?, &kernel.modules(&MODULES)?, &[], &files(options, script)))?;
     let table = board.compiled(folder.path())?;
-    let words = words(&table, &kernel, &initramfs, folder.path());
+    let words = words(&table, kernel.image(), &initramfs, folder.path());
     let emulator = folder.start(PC_EMULATOR, &words)?;
     let deadline = Instant::now() + WHOLE;
     while emulator.lives() {
@@ -47,10 +47,9 @@ pub fn run_counted(options: &BootOptions, script: &str) -> Result<String> {
 /// # Errors
 /// When the machine of the options has no board.
 pub fn counted_inputs(options: &BootOptions, script: &str) -> Result<Vec<u8>> {
-    let kernel = GuestKernel::built(PathBuf::from("kernel"));
-    let words = words(Path::new("table"), &kernel, Path::new("initramfs"), Path::new("folder"));
+    let words = words(Path::new("table"), Path::new("kernel"), Path::new("initramfs"), Path::new("folder"));
     let modules: Vec<(String, Vec<u8>)> = MODULES.iter().map(|name| ((*name).to_owned(), Vec::new())).collect();
-    let files = archive(&[], &modules, &[], &files(options, script));
+    let files = archive(INIT, &[], &modules, &[], &files(options, script));
     Ok([words.join(" ").into_bytes(), board(options)?.source().into_bytes(), files].concat())
 }
 
@@ -66,7 +65,7 @@ fn files(options: &BootOptions, script: &str) -> Vec<(String, Vec<u8>)> {
 
 /// The emulator's command line. An instruction takes 2 ns. Everything that would bring in this machine's time or chance is
 /// fixed.
-fn words(table: &Path, kernel: &GuestKernel, initramfs: &Path, folder: &Path) -> Vec<String> {
+fn words(table: &Path, kernel: &Path, initramfs: &Path, folder: &Path) -> Vec<String> {
     let mut words = machine_words(1, table, kernel, initramfs, folder);
     let counted = "-accel tcg,thread=single -icount shift=1,sleep=off,align=off -rtc base=2020-01-01,clock=vm -seed 1 \
                    -nic none -no-reboot";

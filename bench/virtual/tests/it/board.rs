@@ -1,72 +1,56 @@
 //! What the board gives the kernel, and what powerband sees of it.
 use std::time::{Duration, Instant};
 
-use crate::desk::{Desk, on_desk};
+use powerband_bench_virtual::Guest;
+use serde_json::json;
 
-const FILES: [&str; 16] = [
-    "affected_cpus",
-    "bios_limit",
-    "cpuinfo_max_freq",
-    "cpuinfo_min_freq",
-    "cpuinfo_transition_latency",
-    "freqdomain_cpus",
-    "related_cpus",
-    "scaling_available_frequencies",
-    "scaling_available_governors",
-    "scaling_cur_freq",
-    "scaling_driver",
-    "scaling_governor",
-    "scaling_max_freq",
-    "scaling_min_freq",
-    "scaling_setspeed",
-    "stats",
-];
+use crate::desk::{Desk, on_desk, on_paced_desk};
 
-/// Sorted words.
-fn words(text: &str) -> Vec<&str> {
-    let mut words: Vec<&str> = text.split_whitespace().collect();
-    words.sort_unstable();
-    words
-}
+/// What the driver shows of each CPU.
+const DRIVEN: &str = "affected_cpus bios_limit cpuinfo_max_freq cpuinfo_min_freq cpuinfo_transition_latency freqdomain_cpus \
+    related_cpus scaling_available_frequencies scaling_available_governors scaling_cur_freq scaling_driver scaling_governor \
+    scaling_max_freq scaling_min_freq scaling_setspeed stats\nreset time_in_state total_trans trans_table\n\
+    acpi-cpufreq\n2400000 2133000 1867000 1600000\nconservative ondemand performance powersave schedutil userspace\n2400000\n10000\n";
 
 #[test]
-fn the_kernel_drives_the_boards_p_states() {
-    on_desk(drives);
-}
-
-fn drives(mut desk: Desk) {
-    for cpu in 0..2 {
-        let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq");
-        assert_eq!(words(&desk.sh(&format!("ls {folder}"))), FILES);
-        assert_eq!(
-            words(&desk.sh(&format!("ls {folder}/stats"))),
-            ["reset", "time_in_state", "total_trans", "trans_table"]
-        );
-        let mut read = |file: &str| desk.sh(&format!("cat {folder}/{file}")).trim().to_owned();
-        assert_eq!(read("scaling_driver"), "acpi-cpufreq");
-        assert_eq!(read("scaling_available_frequencies"), "2400000 2133000 1867000 1600000");
-        let governors = ["conservative", "ondemand", "performance", "powersave", "schedutil", "userspace"];
-        assert_eq!(words(&read("scaling_available_governors")), governors);
-        assert_eq!((read("bios_limit").as_str(), read("cpuinfo_transition_latency").as_str()), ("2400000", "10000"));
-        assert_eq!(read("freqdomain_cpus"), cpu.to_string());
-    }
+fn the_kernel_drives_the_boards_p_states_and_info_sees_policies_governors_and_the_meter() {
+    on_desk(|desk| {
+        for cpu in 0..2 {
+            let shown = desk.sh(&format!(
+                "cd /sys/devices/system/cpu/cpu{cpu}/cpufreq; echo $(ls); echo $(ls stats); cat scaling_driver
+                 echo $(cat scaling_available_frequencies); echo $(tr ' ' '\\n' <scaling_available_governors | sort)
+                 cat bios_limit cpuinfo_transition_latency freqdomain_cpus"
+            ));
+            assert_eq!(shown, format!("{DRIVEN}{cpu}\n"));
+        }
+        let info = desk.json("info");
+        let policies = info["cpu"]["policies"].as_array().unwrap();
+        assert_eq!(policies.len(), 2);
+        for (number, policy) in policies.iter().enumerate() {
+            let seen = ["name", "driver", "steps_khz", "latency_ns"].map(|field| &policy[field]);
+            let steps = json!([1_600_000, 1_867_000, 2_133_000, 2_400_000]);
+            assert_eq!(json!(seen), json!([format!("policy{number}"), "acpi-cpufreq", steps, 10_000]));
+            assert_eq!(policy["available_governors"].as_array().unwrap().len(), 6);
+        }
+        let meter = &info["meters"]["meters"][0];
+        assert_eq!((meter["meter"].as_str(), meter["interval_ns"].as_u64()), (Some("hwmon"), Some(100_000_000)));
+        assert_eq!(info["turned"], json!([]));
+    });
 }
 
 #[test]
 fn a_chosen_clock_reaches_the_board_and_paces_the_cpu() {
-    on_desk(paces);
-}
-
-fn paces(mut desk: Desk) {
-    for (khz, state) in [(1_600_000, 3), (2_400_000, 0)] {
-        desk.powerband(0, &["set", "governor=userspace", &format!("freq={khz}kHz")]);
-        assert_eq!(desk.states(), [state; 2]);
-        desk.until("the silicon has seen it", |desk| desk.readings().states == [state; 2]);
-        let spinner = desk.start("taskset 2 sh -c 'while :; do :; done'");
-        reaches_its_pace(&desk, TOP_PER_S * f64::from(khz) / 2_400_000.0);
-        desk.sh(&format!("kill {spinner}"));
-        desk.powerband(0, &["undo", "--all"]);
-    }
+    on_paced_desk(|desk| {
+        for (khz, state) in [(1_600_000, 3), (2_400_000, 0)] {
+            desk.powerband(0, &format!("set governor=userspace freq={khz}kHz"));
+            assert_eq!(desk.states(), [state; 2]);
+            desk.until("the silicon has seen it", |desk| desk.readings().states == [state; 2]);
+            let spinner = desk.start("taskset 2 sh -c 'while :; do :; done'");
+            reaches_its_pace(desk, TOP_PER_S * f64::from(khz) / 2_400_000.0);
+            desk.sh(&format!("kill {spinner}"));
+            desk.powerband(0, "undo --all");
+        }
+    });
 }
 
 /// Instructions a second at the highest clock.
@@ -75,7 +59,7 @@ const TOP_PER_S: f64 = 100e6;
 const BEHIND_S: f64 = 0.2;
 
 /// The second CPU never runs more than its clock allows, and comes near to that whenever this machine lets it run for half a second.
-fn reaches_its_pace(desk: &Desk, allowed_per_s: f64) {
+fn reaches_its_pace(desk: &Guest, allowed_per_s: f64) {
     let mut shares = Vec::new();
     for _ in 0..100 {
         // The time includes both readings: a delay of this machine cannot make the CPU seem too fast.
@@ -95,37 +79,14 @@ fn reaches_its_pace(desk: &Desk, allowed_per_s: f64) {
 
 #[test]
 fn the_meter_reads_what_the_silicon_wrote() {
-    on_desk(reads);
-}
-
-fn reads(mut desk: Desk) {
-    let average = "cat /sys/class/hwmon/hwmon0/device/power1_average";
-    for power_mw in [7_200, 17_280, 14_400] {
-        desk.fix_power(Some(power_mw));
-        desk.until("the silicon has written", |desk| desk.readings().power_mw == power_mw);
-        desk.until("the meter shows it", |desk| desk.sh(average).trim() == format!("{power_mw}000"));
-    }
-    desk.fix_power(None);
-    desk.until("the meter follows the guest again", |desk| desk.readings().power_mw != 14_400);
-}
-
-#[test]
-fn info_sees_policies_governors_and_the_meter() {
-    on_desk(sees);
-}
-
-fn sees(mut desk: Desk) {
-    let info = desk.json(&["info"]);
-    let policies = info["cpu"]["policies"].as_array().unwrap();
-    assert_eq!(policies.len(), 2);
-    for (number, policy) in policies.iter().enumerate() {
-        assert_eq!(policy["name"], format!("policy{number}"));
-        assert_eq!(policy["driver"], "acpi-cpufreq");
-        assert_eq!(policy["available_governors"].as_array().unwrap().len(), 6);
-        assert_eq!(policy["steps_khz"], serde_json::json!([1_600_000, 1_867_000, 2_133_000, 2_400_000]));
-        assert_eq!(policy["latency_ns"], 10_000);
-    }
-    let meter = &info["meters"]["meters"][0];
-    assert_eq!((meter["meter"].as_str(), meter["interval_ns"].as_u64()), (Some("hwmon"), Some(100_000_000)));
-    assert_eq!(info["turned"], serde_json::json!([]));
+    on_desk(|desk| {
+        let average = "cat /sys/class/hwmon/hwmon0/device/power1_average";
+        for power_mw in [7_200, 17_280, 14_400] {
+            desk.fix_power(Some(power_mw));
+            desk.until("the silicon has written", |desk| desk.readings().power_mw == power_mw);
+            desk.until("the meter shows it", |desk| desk.sh(average).trim() == format!("{power_mw}000"));
+        }
+        desk.fix_power(None);
+        desk.until("the meter follows the guest again", |desk| desk.readings().power_mw != 14_400);
+    });
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use powerband_bench_virtual::{BootOptions, Guest, GuestKernel, powerband};
 use tempfile::TempDir;
 
-use crate::desk::had;
+use crate::desk::{Desk, had};
 
 /// Names the folder of a kernel's unpacked source; `make` there needs flex, bison, bc and gcc.
 const SOURCE: &str = "POWERBAND_KERNEL_SOURCE";
@@ -83,18 +83,10 @@ impl Build {
     }
 }
 
-/// What a command that ends well prints in the guest.
-#[track_caller]
-fn told(guest: &mut Guest, command: &str) -> String {
-    let ran = guest.script(command).unwrap();
-    assert_eq!(ran.code, 0, "{command}: {}{}", ran.text(), String::from_utf8_lossy(&ran.err));
-    ran.text()
-}
-
 /// A file of every policy, each once.
 #[track_caller]
 fn every_policy(guest: &mut Guest, file: &str) -> String {
-    told(guest, &format!("sort -u /sys/devices/system/cpu/cpufreq/policy[01]/{file}")).trim().to_owned()
+    guest.sh(&format!("sort -u /sys/devices/system/cpu/cpufreq/policy[01]/{file}")).trim().to_owned()
 }
 
 fn turn_all(guest: &mut Guest, default: &str, promised: &BTreeSet<String>) {
@@ -103,18 +95,18 @@ fn turn_all(guest: &mut Guest, default: &str, promised: &BTreeSet<String>) {
     let offered = every_policy(guest, "scaling_available_governors");
     assert_eq!(offered.split(' ').map(str::to_owned).collect::<BTreeSet<_>>(), *promised);
     assert!(promised.len() > 5, "{promised:?}");
-    let cpus = told(guest, "powerband info cpu");
+    let cpus = guest.powerband(0, "info cpu");
     assert!(cpus.contains("acpi-cpufreq") && cpus.contains(default), "{cpus}");
     for governor in promised {
-        let said = told(guest, &format!("powerband set governor={governor} --json"));
+        let said = guest.powerband(0, &format!("set governor={governor} --json"));
         let landed = if governor == default { "already so" } else { "applied" };
         assert!(said.contains(&format!("\"landed\": \"{landed}\"")), "{governor}: {said}");
         assert_eq!(every_policy(guest, "scaling_governor"), *governor);
-        told(guest, "powerband undo");
+        guest.powerband(0, "undo");
         assert_eq!(every_policy(guest, "scaling_governor"), default);
     }
     // Asked there again, by the kernel's own configuration of itself.
-    assert_eq!(told(guest, &format!("powerband doctor --fragment --default-governor {default}")), "");
+    assert_eq!(guest.powerband(0, &format!("doctor --fragment --default-governor {default}")), "");
 }
 
 #[test]

@@ -1,83 +1,51 @@
-//! The guest all tests share, and what they ask of it.
-use std::ops::{Deref, DerefMut};
+//! What tests ask of a guest, and the guests they get: one each, a copy of the machine that the first of them booted.
 use std::time::{Duration, Instant};
 
-use powerband_bench_virtual::{BenchError, BootOptions, Guest, GuestRig, HeldGuests, Shared, repeat_after_hang};
-use serde_json::Value;
+use powerband_bench_virtual::{BenchError, BootOptions, Cable, Guest, GuestRig, Result, on_guests, tools};
+use serde_json::{Value, json};
 
 /// How long anything may take that is waited for here; far beyond what it takes.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How long a healthy guest may take for a command that does nothing; it takes milliseconds where CPUs are free.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// What can be turned and what a reader sees of it, a line a file.
-pub(crate) const KNOBS: &str = "cd /sys/devices/system/cpu/cpufreq
-for file in policy*/scaling_governor policy*/scaling_min_freq policy*/scaling_max_freq policy*/scaling_setspeed \
-    ondemand/* conservative/* schedutil/*; do
-    if [ -f $file ]; then echo $file: $(cat $file); fi
-done";
+const KNOBS: &str = "cd /sys/devices/system/cpu/cpufreq; grep -s . policy*/scaling_governor policy*/scaling_m??_freq \
+                     policy*/scaling_setspeed ondemand/* conservative/* schedutil/* | sed 's/:/: /'";
 
-/// A guest, and how its knobs were after its first boot.
-pub(crate) struct Known {
-    guest: Guest,
-    knobs: String,
+/// A PC, at one end of a cable, with tools for it; that of all tests but a few, so that one is booted.
+pub(crate) fn pc(cable: Cable) -> Result<BootOptions> {
+    Ok(BootOptions { cable: Some(cable), tools: tools::for_cables(), ..BootOptions::machine("quadcore")? })
 }
 
-impl GuestRig for Known {
-    fn guests(&mut self) -> Vec<&mut Guest> {
-        vec![&mut self.guest]
-    }
-}
-
-/// The guest of all tests that need no other.
-static GUEST: Shared<Known> =
-    Shared::new(|| Ok(Known { guest: Guest::boot(&BootOptions::machine("quadcore")?)?, knobs: String::new() }));
-
-/// The shared guest, held by one test.
-pub(crate) struct Desk(HeldGuests<'static, Known>);
-
-/// Runs a test on the shared guest; once more where the guest hung. Nothing when it cannot be had here; in CI it must.
+/// Runs a test on a PC of its own, which runs as fast as it can.
 #[track_caller]
-pub(crate) fn on_desk(test: fn(Desk)) {
-    repeated(&GUEST, || {
-        if let Some(desk) = desk() {
-            test(desk);
-        }
-    });
+pub(crate) fn on_desk(test: impl Fn(&mut Guest)) {
+    on_own(
+        || Guest::boot(&pc(Cable::Open)?),
+        |guest| {
+            guest.set_paced(false);
+            test(guest);
+        },
+    );
 }
 
-/// Runs a test on guests of its own, in the same manner.
+/// The same on one whose speed follows its clock: for what measures.
 #[track_caller]
-pub(crate) fn on_own(boot: fn() -> powerband_bench_virtual::Result<Guest>, test: fn(&mut Guest)) {
-    let own = Shared::new(boot);
-    repeated(&own, || {
-        if let Some(mut guest) = had(own.hold()) {
-            test(&mut guest);
-        }
-    });
+pub(crate) fn on_paced_desk(test: impl Fn(&mut Guest)) {
+    on_own(|| Guest::boot(&pc(Cable::Open)?), test);
 }
 
-/// Runs a test on shared guests; once more where they hung, which is reported past the harness's capture.
+/// Runs a test on guests of its own; once more where one hung, which is reported past the harness's capture. Nothing when they
+/// cannot be had here; in CI they must.
 #[track_caller]
-pub(crate) fn repeated<R: GuestRig>(shared: &Shared<R>, test: impl Fn()) {
+pub(crate) fn on_own<R: GuestRig>(boot: impl Fn() -> Result<R>, test: impl Fn(&mut R)) {
     let thread = std::thread::current();
-    let name = thread.name().unwrap_or("a test");
-    repeat_after_hang(name, &mut std::io::stdout(), test, || shared.recover());
-}
-
-fn desk() -> Option<Desk> {
-    let mut desk = Desk(had(GUEST.hold())?);
-    desk.fix_power(None);
-    // A test that failed may have left anything; the others begin with what a boot gives.
-    let knobs = desk.knobs();
-    if desk.0.knobs.is_empty() {
-        desk.0.knobs = knobs;
-    } else if knobs != desk.0.knobs {
-        desk.reset().unwrap();
-    }
-    Some(desk)
+    had(on_guests(thread.name().unwrap_or("a test"), &mut std::io::stdout(), ANSWER, boot, test));
 }
 
 /// What was made; nothing when this machine lacks what that takes, which in CI it must not.
-pub(crate) fn had<T>(made: powerband_bench_virtual::Result<T>) -> Option<T> {
+pub(crate) fn had<T>(made: Result<T>) -> Option<T> {
     match made {
         Ok(made) => Some(made),
         Err(error @ (BenchError::Missing(_) | BenchError::Program { .. })) => {
@@ -90,76 +58,119 @@ pub(crate) fn had<T>(made: powerband_bench_virtual::Result<T>) -> Option<T> {
     }
 }
 
-impl Deref for Desk {
-    type Target = Guest;
-    fn deref(&self) -> &Guest {
-        &self.0.guest
+/// Whether this is a sweep, which does more of what takes long.
+pub(crate) fn sweeps() -> bool {
+    std::env::var("POWERBAND_SWEEP").is_ok_and(|value| value == "1")
+}
+
+/// The seed of a sweep.
+pub(crate) fn sweep_seed() -> u64 {
+    std::env::var("POWERBAND_SWEEP_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// Knuth's MMIX generator; its upper bits are the good ones.
+pub(crate) struct Chance(pub(crate) u64);
+
+impl Chance {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
     }
 }
 
-impl DerefMut for Desk {
-    fn deref_mut(&mut self) -> &mut Guest {
-        &mut self.0.guest
-    }
-}
+/// What is asked of a guest.
+pub(crate) trait Desk {
+    /// Standard output and standard error of a script that ends with `code`.
+    fn ended(&mut self, code: i32, script: &str) -> (String, String);
+    /// Waits for something in the guest.
+    fn until(&mut self, what: &str, condition: impl FnMut(&mut Self) -> bool);
+    /// Lets the guest run so many million instructions, or fall idle.
+    fn run_on(&mut self, millions: u64);
+    /// P-states of both CPUs as the board's ports hold them: read from outside, past everything in the guest.
+    fn states(&mut self) -> [u8; 2];
 
-impl Desk {
     /// What a script that ends well prints.
     #[track_caller]
-    pub(crate) fn sh(&mut self, script: &str) -> String {
-        let ran = self.script(script).unwrap();
-        assert_eq!(ran.code, 0, "{script}\n{}{}", ran.text(), String::from_utf8_lossy(&ran.err));
-        ran.text()
+    fn sh(&mut self, script: &str) -> String {
+        self.ended(0, script).0
     }
 
     /// What powerband prints, having ended with `code`.
     #[track_caller]
-    pub(crate) fn powerband(&mut self, code: i32, words: &[&str]) -> String {
-        let ran = self.run(&[&["powerband"], words].concat()).unwrap();
-        assert_eq!(ran.code, code, "{words:?}\n{}{}", ran.text(), String::from_utf8_lossy(&ran.err));
-        ran.text()
+    fn powerband(&mut self, code: i32, words: &str) -> String {
+        self.ended(code, &format!("powerband {words}")).0
     }
 
-    /// The same as JSON, having ended well.
+    /// What it prints and reports.
     #[track_caller]
-    pub(crate) fn json(&mut self, words: &[&str]) -> Value {
-        let text = self.powerband(0, &[words, &["--json"]].concat());
+    fn told(&mut self, code: i32, words: &str) -> String {
+        let (out, err) = self.ended(code, &format!("powerband {words}"));
+        out + &err
+    }
+
+    /// What it prints as JSON, having ended well.
+    #[track_caller]
+    fn json(&mut self, words: &str) -> Value {
+        let text = self.powerband(0, &format!("--json {words}"));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
     /// What every cpufreq knob of the guest reads, by its own shell.
     #[track_caller]
-    pub(crate) fn knobs(&mut self) -> String {
+    fn knobs(&mut self) -> String {
         self.sh(KNOBS)
+    }
+
+    /// All knobs read as before, and powerband knows of nothing that is changed.
+    #[track_caller]
+    fn is_as(&mut self, before: &str, what: &str) {
+        assert_eq!(self.knobs(), before, "{what}");
+        assert_eq!(self.json("info turned")["turned"], json!([]), "{what}");
     }
 
     /// Starts a command that runs on in the guest and answers its process.
     #[track_caller]
-    pub(crate) fn start(&mut self, command: &str) -> u32 {
+    fn start(&mut self, command: &str) -> u32 {
         let pid = self.sh(&format!("{command} </dev/null >/run/started 2>&1 & echo $!"));
         pid.trim().parse().unwrap()
     }
 
-    /// P-states of both CPUs as the board's ports hold them: read from outside, past everything in the guest.
+    /// Waits until neither powerband nor a guardian of its runs.
     #[track_caller]
-    pub(crate) fn states(&mut self) -> [u8; 2] {
-        [0, 1].map(|cpu| self.pstate(cpu).unwrap())
+    fn until_nobody(&mut self) {
+        self.until("no powerband is left", |desk| desk.sh("pidof powerband || true").trim().is_empty());
+    }
+}
+
+impl Desk for Guest {
+    #[track_caller]
+    fn ended(&mut self, code: i32, script: &str) -> (String, String) {
+        let ran = self.script(script).unwrap();
+        let err = String::from_utf8_lossy(&ran.err).into_owned();
+        assert_eq!(ran.code, code, "{script}\n{}{err}", ran.text());
+        (ran.text(), err)
     }
 
-    /// Waits for something in the guest.
     #[track_caller]
-    pub(crate) fn until(&mut self, what: &str, mut condition: impl FnMut(&mut Desk) -> bool) {
+    fn until(&mut self, what: &str, mut condition: impl FnMut(&mut Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !condition(self) {
-            let said = self.sh("cat /run/started; ps");
-            assert!(Instant::now() < deadline, "waited in vain: {what}\n{}\n{said}", self.knobs());
-            std::thread::sleep(Duration::from_millis(20));
+            if Instant::now() > deadline {
+                panic!("waited in vain: {what}\n{}\n{}", self.knobs(), self.sh("cat /run/started; ps"));
+            }
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 
-    /// Waits until neither powerband nor a guardian of its runs.
-    #[track_caller]
-    pub(crate) fn until_nobody(&mut self) {
-        self.until("no powerband is left", |desk| desk.sh("pidof powerband || true").trim().is_empty());
+    fn run_on(&mut self, millions: u64) {
+        let run = |guest: &Guest| guest.instructions(0).unwrap() + guest.instructions(1).unwrap();
+        let (begun, deadline) = (run(self), Instant::now() + Duration::from_secs(3));
+        while run(self) < begun + millions * 1_000_000 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn states(&mut self) -> [u8; 2] {
+        [0, 1].map(|cpu| self.pstate(cpu).unwrap())
     }
 }

@@ -1,24 +1,12 @@
 //! However the owner of a guest ends, nothing of the guest stays on this machine.
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use powerband_bench_virtual::GuestKernel;
 
 use crate::desk::had;
-
-/// Process, parent and process group of all that run. One that has ended stays there until anyone who inherited it looks.
-fn processes() -> Vec<(u32, u32, u32)> {
-    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let read = pids.filter_map(|pid: u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-        fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
-        Some((pid, fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
-    });
-    read.collect()
-}
 
 fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(180);
@@ -27,53 +15,56 @@ fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// The private folder of a guest, from its emulator's command line.
-fn folder_of(emulator: u32) -> Option<PathBuf> {
-    let line = fs::read_to_string(format!("/proc/{emulator}/cmdline")).ok()?;
-    let console = line.split('\0').find_map(|word| word.strip_prefix("file:"))?;
-    Some(PathBuf::from(console).parent()?.to_path_buf())
-}
+/// A guest whose folder is made in this one; it is dropped by a SIGKILL.
+struct Owner(Child);
 
-fn guest_of(owner: &Child) -> (u32, PathBuf) {
-    until("the emulator runs", || {
-        let all = processes();
-        let keeper = all.iter().find(|(pid, parent, group)| *parent == owner.id() && pid == group)?.0;
-        let emulator = all.iter().find(|(_, parent, _)| *parent == keeper)?.0;
-        Some((keeper, folder_of(emulator)?))
-    })
-}
-
-#[test]
-fn a_killed_owner_leaves_nothing() {
-    if had(GuestKernel::get()).is_none() {
-        return;
+impl Owner {
+    fn start(temporary: &Path) -> Owner {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
+        command.arg("up").env("TMPDIR", temporary).stdout(Stdio::null()).stderr(Stdio::null());
+        Owner(command.spawn().unwrap())
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
-    let mut owner = command.arg("up").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let (keeper, folder) = guest_of(&owner);
-    until("the silicon begins", || folder.join("silicon.sock").exists().then_some(()));
-    std::thread::sleep(Duration::from_millis(500));
-    owner.kill().unwrap();
-    owner.wait().unwrap();
-    until("emulator and keeper end", || processes().iter().all(|(_, _, group)| *group != keeper).then_some(()));
-    assert!(!folder.exists(), "{}", folder.display());
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Processes whose command line names a folder, which emulator and keeper both do. One that has ended has none.
+fn naming(folder: &Path) -> Vec<PathBuf> {
+    let folder = folder.to_str().unwrap();
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+    let names = |process: &PathBuf| fs::read_to_string(process.join("cmdline")).is_ok_and(|line| line.contains(folder));
+    processes.filter(names).collect()
 }
 
 #[test]
-fn an_owner_killed_before_its_emulator_starts_leaves_nothing() {
+fn a_killed_owner_leaves_nothing_before_and_after_its_emulator_starts() {
     if had(GuestKernel::get()).is_none() {
         return;
     }
     let temporary = tempfile::tempdir().unwrap();
-    let names = || fs::read_dir(temporary.path()).unwrap().filter_map(|entry| Some(entry.ok()?.file_name())).next();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bench-virtual"));
-    let mut owner = command.arg("up").env("TMPDIR", temporary.path()).stdout(Stdio::null()).spawn().unwrap();
-    until("the guest has a folder", names);
-    owner.kill().unwrap();
-    owner.wait().unwrap();
-    until("it is removed", || names().is_none().then_some(()));
+    let folder = || fs::read_dir(temporary.path()).unwrap().filter_map(|entry| Some(entry.ok()?.path())).next();
+    for begun in [false, true] {
+        let owner = Owner::start(temporary.path());
+        let guest = until("the guest has a folder", folder);
+        if begun {
+            until("the silicon begins", || guest.join("silicon.sock").exists().then_some(()));
+            assert!(
+                naming(&guest).iter().any(
+                    |process| fs::read_link(process.join("exe")).is_ok_and(|it| it.ends_with("qemu-system-x86_64"))
+                )
+            );
+        }
+        drop(owner);
+        until("emulator and keeper end", || naming(temporary.path()).is_empty().then_some(()));
+        until("the folder is removed", || folder().is_none().then_some(()));
+    }
 }

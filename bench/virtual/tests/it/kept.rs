@@ -1,7 +1,7 @@
 //! The power goes while a setting is kept or removed, on a disk: each file is old or new, and the next powerband finds its way back.
-use std::time::Duration;
+use powerband_bench_virtual::Guest;
 
-use crate::desk::{Desk, on_desk};
+use crate::desk::{Desk, on_desk, sweeps};
 
 /// /etc on the guest's disk, as it was before anything was kept.
 const ETC: &str = "mkdir -p /var/lib/etc
@@ -13,42 +13,35 @@ const STATE: &str = "cd /etc; for file in sysctl.d/99-zz-powerband.conf powerban
     if [ ! -e $file ]; then echo absent; elif grep -q 'swappiness' $file && [ -n \"$(tail -c 1 $file | tr -d '\\n' | wc -c)\" ]; then echo whole; else echo half; fi
 done; ls -A sysctl.d | grep -c powerband~ || true";
 
-fn state(desk: &mut Desk) -> Vec<String> {
-    desk.sh(STATE).lines().map(str::to_owned).collect()
+/// The command is begun, and the power cut so many million instructions later; what is there then.
+fn cut(desk: &mut Guest, command: &str, millions: u64) -> String {
+    desk.start(&format!("setsid powerband {command}"));
+    desk.run_on(millions);
+    desk.replace().unwrap();
+    desk.sh(ETC);
+    desk.sh(STATE)
 }
 
 #[test]
 fn a_power_cut_leaves_each_file_old_or_new() {
-    on_desk(is_cut);
-}
-
-fn is_cut(mut desk: Desk) {
-    let cuts = if std::env::var("POWERBAND_SWEEP").is_ok_and(|value| value == "1") { 20 } else { 3 };
-    let (mut old, mut new) = (0, 0);
-    for cut in 0..cuts {
+    on_desk(|desk| {
         desk.sh(ETC);
-        desk.start("setsid powerband keep sysctl.vm.swappiness=61");
-        std::thread::sleep(Duration::from_millis(cut * 997 % 1500));
-        desk.reset().unwrap();
-        desk.sh(ETC);
-        let found = state(&mut desk);
-        assert!(found.iter().all(|file| file != "half"), "{found:?}");
-        desk.powerband(0, &["undo", "--left"]);
-        let found = state(&mut desk);
-        match found.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            ["absent", "absent", "0"] => old += 1,
-            ["whole", "whole", "0"] => {
-                new += 1;
-                desk.start("setsid powerband unkeep");
-                std::thread::sleep(Duration::from_millis(cut * 331 % 700));
-                desk.reset().unwrap();
-                desk.sh(ETC);
-                desk.powerband(0, &["unkeep"]);
-                assert_eq!(state(&mut desk), ["absent", "absent", "0"]);
+        let (mut old, mut new) = (0, 0);
+        for round in 0..if sweeps() { 20 } else { 3 } {
+            let found = cut(desk, "keep sysctl.vm.swappiness=61", round * 97 % 150);
+            assert!(!found.contains("half"), "{found}");
+            desk.powerband(0, "undo --left");
+            match desk.sh(STATE).as_str() {
+                "absent\nabsent\n0\n" => old += 1,
+                "whole\nwhole\n0\n" => {
+                    new += 1;
+                    cut(desk, "unkeep", round * 33 % 70);
+                    desk.powerband(0, "unkeep");
+                    assert_eq!(desk.sh(STATE), "absent\nabsent\n0\n");
+                }
+                found => panic!("after cut {round}: {found}"),
             }
-            _ => panic!("after cut {cut}: {found:?}"),
         }
-    }
-    desk.sh("umount /etc; rm -r /var/lib/etc; sync");
-    eprintln!("{old} times the old files, {new} times the new ones");
+        eprintln!("{old} times the old files, {new} times the new ones");
+    });
 }

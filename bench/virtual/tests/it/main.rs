@@ -37,4 +37,5 @@ mod recorded {
 }
 mod traces;
 mod turning;
+mod twin;
 mod whole;

@@ -7,11 +7,8 @@ use powerband_bench_virtual::{Guest, machine, powerband, with_machines};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(300);
-
-/// And longer than any experiment here.
-const MAX: Duration = Duration::from_secs(900);
+/// Ends what waits for a guest in vain; nothing here takes so long.
+const LIMIT: &str = "timeout --kill-after=10 900";
 
 /// State folder and machines.
 pub(crate) struct Owner {
@@ -36,10 +33,12 @@ impl Owner {
         path.display().to_string()
     }
 
-    fn command(&self, words: &[&str]) -> Command {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let mut command = Command::new(&self.program);
-        command.args(with_machines(&words, Some(&self.near), self.far.as_deref())).stdin(Stdio::null());
+    /// With what comes before it on its command line.
+    fn command(&self, mut before: Vec<String>, words: &str) -> Command {
+        before.push(self.program.display().to_string());
+        before.extend(with_machines(&split(words), Some(&self.near), self.far.as_deref()));
+        let mut command = Command::new(&before[0]);
+        command.args(&before[1..]).stdin(Stdio::null());
         command.env("POWERBAND_STATE_DIR", self.state.path().join("state")).current_dir(self.state.path());
         // An emulated kernel answers late next to compilers.
         command.env("POWERBAND_PEER_TIMEOUT", "60s");
@@ -51,33 +50,37 @@ impl Owner {
     }
 
     /// Starts it; it does not outlive its test.
-    pub(crate) fn start(&self, words: &[&str]) -> Running {
-        let child = self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    pub(crate) fn start(&self, words: &str) -> Running {
+        let child = self.command(Vec::new(), words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         Running(Some(child))
     }
 
     /// What it prints, having ended with `code`: standard output, standard error. It is ended where it waits for a guest in vain.
     #[track_caller]
-    pub(crate) fn run(&self, code: i32, words: &[&str]) -> (String, String) {
-        let mut limited = Command::new("timeout");
-        let command = self.command(words);
-        limited.args(["--kill-after=10", &MAX.as_secs().to_string()]).arg(command.get_program());
-        limited.args(command.get_args()).stdin(Stdio::null()).current_dir(self.state.path());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => limited.env(name, value),
-                None => limited.env_remove(name),
-            };
-        }
-        ended(&limited.output().unwrap(), code)
+    pub(crate) fn run(&self, code: i32, words: &str) -> (String, String) {
+        ended(&self.command(split(LIMIT), words).output().unwrap(), code)
     }
 
     /// The same as JSON, having ended well.
     #[track_caller]
-    pub(crate) fn json(&self, words: &[&str]) -> Value {
-        let (out, _) = self.run(0, &[&["--json"], words].concat());
+    pub(crate) fn json(&self, words: &str) -> Value {
+        let (out, _) = self.run(0, &format!("--json {words}"));
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
     }
+}
+
+/// The words of a line; spaces between single quotes separate none.
+fn split(line: &str) -> Vec<String> {
+    let (mut words, mut quoted) = (vec![String::new()], false);
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// A powerband that runs.
@@ -87,7 +90,7 @@ impl Running {
     /// What it printed, having ended with `code` by itself.
     #[track_caller]
     pub(crate) fn end(mut self, code: i32) -> (String, String) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + Duration::from_secs(300);
         while self.0.as_mut().unwrap().try_wait().unwrap().is_none() {
             assert!(Instant::now() < deadline, "it does not end");
             std::thread::sleep(Duration::from_millis(20));

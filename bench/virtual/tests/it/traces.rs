@@ -4,7 +4,7 @@ use std::path::Path;
 
 use powerband_bench_virtual::{run_counted, stripped};
 
-use crate::desk::had;
+use crate::desk::{had, sweep_seed, sweeps};
 use crate::recorded::compared::compared;
 use crate::recorded::recording::{Recording, SCRIPT, cases, options};
 use crate::recorded::score::{self, Case};
@@ -32,10 +32,6 @@ fn played() -> Option<Trace> {
     Some(trace)
 }
 
-fn sweeps() -> bool {
-    std::env::var("POWERBAND_SWEEP").is_ok_and(|value| value == "1")
-}
-
 #[test]
 fn governors_decide_as_the_kernels_do() {
     // Where the recording is of this kernel, the pure tier has compared them.
@@ -56,7 +52,7 @@ fn sweep_record_what_the_kernels_governors_decide() {
 #[test]
 fn sweep_governors_decide_as_the_kernels_do_anywhere() {
     if sweeps() {
-        let seed = std::env::var("POWERBAND_SWEEP_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+        let seed = sweep_seed();
         let mut wrong = Vec::new();
         for seed in seed..seed + 4 {
             let cases = score::random(seed, 40);
