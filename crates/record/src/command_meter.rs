@@ -97,35 +97,3 @@ impl CommandMeter {
         Ok((name.to_owned(), meter))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_meter_says_what_it_covers_and_its_unit() {
-        let (name, meter) = CommandMeter::parse("bmc=wall, W,500ms,cmd:a=1; ./watts cmd:x").unwrap();
-        assert_eq!((name.as_str(), meter.command.as_str()), ("bmc", "a=1; ./watts cmd:x"));
-        assert_eq!(
-            (meter.boundary.as_str(), meter.unit, meter.interval.as_deref()),
-            ("wall", MeterUnit::W, Some("500ms"))
-        );
-        let (_, meter) = CommandMeter::parse("x=GPU 0,mJ,cmd:y").unwrap();
-        assert_eq!((meter.unit, meter.interval), (MeterUnit::MilliJ, None));
-        assert!(meter.unit.is_energy() && !meter.as_root);
-        let (_, meter) = CommandMeter::parse("x=wall,W,as_root,cmd:y").unwrap();
-        assert_eq!((meter.interval, meter.as_root), (None, true));
-        for (text, words) in [
-            ("cmd:x", "no name"),
-            ("x=wall,W", "no cmd:"),
-            ("x=cmd:y", "cover must be said"),
-            ("x=wall,cmd:y", "unit must be"),
-            ("x=wall,watt,cmd:y", "unit must be"),
-            ("=wall,W,cmd:y", "empty"),
-            ("x=wall,W,1s,root,cmd:y", "one word too many"),
-        ] {
-            let why = CommandMeter::parse(text).unwrap_err();
-            assert!(why.contains(words), "{why}");
-        }
-    }
-}

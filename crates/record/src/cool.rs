@@ -37,21 +37,3 @@ impl fmt::Display for Cool {
         write!(f, "{} °C within {}", format_number(self.at_most_c), format_duration(self.timeout_ns))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn degrees_and_time_are_read() {
-        for (text, at_most_c, timeout_ns) in
-            [("50C", 50.0, TIMEOUT_NS), ("50", 50.0, TIMEOUT_NS), ("47.5°C:2m", 47.5, 120_000_000_000)]
-        {
-            assert_eq!(Cool::parse(text), Ok(Cool { at_most_c, timeout_ns }), "{text}");
-        }
-        for text in ["", "hot", "50F", "900C", "50C:soon", "NaN"] {
-            assert!(Cool::parse(text).is_err(), "{text}");
-        }
-        assert_eq!(Cool::parse("50C:2m").unwrap().to_string(), "50 °C within 2 min 0 s");
-    }
-}

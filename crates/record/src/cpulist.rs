@@ -119,27 +119,3 @@ impl fmt::Display for CpuList {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_and_prints_the_kernels_spelling() {
-        for (text, cpus, printed) in [
-            ("0-3,8", vec![0, 1, 2, 3, 8], "0-3,8"),
-            ("0-7:2", vec![0, 2, 4, 6], "0,2,4,6"),
-            ("5", vec![5], "5"),
-            ("\n", vec![], ""),
-            ("3,1-2,2", vec![1, 2, 3], "1-3"),
-        ] {
-            let list: CpuList = text.parse().unwrap();
-            assert_eq!(list.as_slice(), cpus, "{text}");
-            assert_eq!(list.to_string(), printed);
-        }
-        for text in ["a", "3-1", "0-4000000000", "1-2:0", "-1"] {
-            assert!(text.parse::<CpuList>().is_err(), "{text}");
-        }
-        assert_eq!(CpuList::parse_spaced("0 1 2 3\n").unwrap().len(), 4);
-    }
-}

@@ -70,26 +70,3 @@ fn cells(line: &str) -> Option<Vec<String>> {
     all.push(cell.trim().to_owned());
     (!quoted).then_some(all)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_of_any_program_is_read() {
-        let text = "\u{feff}# of last week\r\na,\"b \"\"c\"\", d\"\r\n\r\n 1 ,\"2,\"\r\n";
-        let read = CsvRows::parse(text).unwrap();
-        assert_eq!(read.columns, ["a", "b \"c\", d"]);
-        assert_eq!(read.rows, [(4, vec!["1".to_owned(), "2,".to_owned()])]);
-        assert_eq!((read.place("a"), read.place("b")), (Some(0), None));
-        assert_eq!(CsvRows::parse("\n"), Ok(CsvRows::default()));
-        for (text, words) in [
-            ("a,b\n1\n", "line 2: it has another number of fields (1) than the first line (2)"),
-            ("a\n\"1\n", "line 2: a quote is not closed"),
-            ("a,b,a\n1,2,3\n", "line 1: there are two columns 'a'"),
-        ] {
-            let error = CsvRows::parse(text).unwrap_err().to_string();
-            assert!(error.starts_with(words), "{error}");
-        }
-    }
-}

@@ -80,3 +80,6 @@ pub use system_words::system_words;
 pub use timeline::{MeterQuantity, MeterReading, Timeline, TimelineError};
 pub use work::{Among, Demand, Protocol, ShopServer, Work};
 pub use writer::Writer;
+
+#[cfg(test)]
+mod tests;

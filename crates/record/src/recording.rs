@@ -128,37 +128,3 @@ impl fmt::Display for Recording {
         if self.after_ns > 0 { write!(f, " and {} after the load", format_duration(self.after_ns)) } else { Ok(()) }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_cpus_and_periods_are_read() {
-        let read = |text: &str| {
-            Recording::parse_list(text).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-        };
-        assert_eq!(read("clock"), "clock every 100 ms");
-        assert_eq!(
-            read("clock@0,2-3:1s, far/utilisation"),
-            "clock of CPUs 0,2-3 every 1 s; far/utilisation every 100 ms"
-        );
-        assert_eq!(read("clock:10ms,after=5s"), "clock every 10 ms and 5 s after the load");
-        for text in [
-            "",
-            "speed",
-            "clock@",
-            "clock@x",
-            "clock:soon",
-            "clock:9ms",
-            "utilisation:50ms",
-            "clock,,utilisation",
-            "after=5s",
-            "clock,after=x",
-            "clock,after=1h",
-        ] {
-            let why = Recording::parse_list(text).unwrap_err();
-            assert!(!why.is_empty() && !why.contains('\n'), "{text}: {why}");
-        }
-    }
-}

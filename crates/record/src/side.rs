@@ -151,28 +151,3 @@ impl schemars::JsonSchema for Side {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_side_reads_as_it_is_written() {
-        for text in ["near", "far", "both", "all", "n1", "node-017", "cn_4"] {
-            let side: Side = text.parse().unwrap();
-            assert_eq!(side.to_string(), text);
-            assert_eq!(serde_json::from_str::<Side>(&serde_json::to_string(&side).unwrap()).unwrap(), side);
-        }
-        for bad in ["", "a b", "n1.site", "x/y", "n@1", &"n".repeat(32)] {
-            assert!(bad.parse::<Side>().is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn all_covers_every_machine_and_a_node_itself() {
-        let node = |name: &str| name.parse::<Side>().unwrap();
-        assert!([Side::Near, Side::Far, node("n1")].into_iter().all(|one| Side::All.covers(one)));
-        assert!(node("n1").covers(node("n1")) && !node("n1").covers(node("n10")) && !Side::Near.covers(node("n1")));
-        assert!(Side::Both.covers(Side::Far) && !Side::Both.covers(node("n1")));
-    }
-}

@@ -12,10 +12,30 @@ fn nothing(_: &str) -> Result<String, Errno> {
     Err(Errno::ENOENT)
 }
 
+type Files = BTreeMap<String, String>;
+
+/// Files that read 0.
+fn files(paths: &[&str]) -> Files {
+    paths.iter().map(|path| ((*path).to_owned(), "0".to_owned())).collect()
+}
+
+fn load(store: &MemoryLedger) -> Ledger {
+    booted(store, "boot1")
+}
+
+fn booted(store: &MemoryLedger, boot: &str) -> Ledger {
+    Ledger::load(Box::new(store.clone()), boot).unwrap()
+}
+
+fn writing(path: &str, text: &str) -> Action {
+    let (path, text) = (path.into(), text.into());
+    Action::WriteFile { path, text }
+}
+
 fn turn(path: &str, from: &str, to: &str, hold: Hold) -> Turn {
     Turn {
-        action: Action::WriteFile { path: path.into(), text: to.into() },
-        undo: Some(Action::WriteFile { path: path.into(), text: from.into() }),
+        action: writing(path, to),
+        undo: Some(writing(path, from)),
         hold,
         knob: format!("file:{path}"),
         site: path.into(),
@@ -26,8 +46,25 @@ fn turn(path: &str, from: &str, to: &str, hold: Hold) -> Turn {
     }
 }
 
+/// A turn from 0 to 1 that is held.
+fn held(path: &str) -> Turn {
+    turn(path, "0", "1", Hold::Held)
+}
+
+/// Announces a turn in a ledger, and what came of it.
+fn begin(ledger: &mut Ledger, turn: &Turn, errno: Option<Errno>, reads: &str) -> EntryId {
+    let id = ledger.intend(turn, &mut nothing).unwrap();
+    let reads = Some(reads.to_owned()).filter(|text| !text.is_empty());
+    ledger.done(id, errno, reads, &mut |_| {}).unwrap();
+    id
+}
+
+fn ids(ledger: &Ledger) -> Vec<EntryId> {
+    ledger.open().iter().map(|entry| entry.id).collect()
+}
+
 /// Acts on a map of files through the ledger, as a machine would.
-fn set(ledger: &mut Ledger, files: &mut BTreeMap<String, String>, turn: &Turn) -> EntryId {
+fn set(ledger: &mut Ledger, files: &mut Files, turn: &Turn) -> EntryId {
     let id = ledger.intend(turn, &mut nothing).unwrap();
     if let Action::WriteFile { path, text } = &turn.action {
         files.insert(path.clone(), text.clone());
@@ -36,147 +73,143 @@ fn set(ledger: &mut Ledger, files: &mut BTreeMap<String, String>, turn: &Turn) -
     id
 }
 
-fn undo(ledger: &mut Ledger, files: &mut BTreeMap<String, String>, id: EntryId, force: bool) -> Undone {
+fn undo(ledger: &mut Ledger, files: &mut Files, id: EntryId, force: bool) -> Undone {
     let seen = files.clone();
-    ledger
-        .undo(id, force, &mut |path| seen.get(path).cloned().ok_or(Errno::ENOENT), &mut |action| {
-            if let Action::WriteFile { path, text } = action {
-                files.insert(path.clone(), text.clone());
-            }
-            Ok(())
-        })
-        .unwrap()
+    let mut read = |path: &str| seen.get(path).cloned().ok_or(Errno::ENOENT);
+    let undone = ledger.undo(id, force, &mut read, &mut |action| {
+        if let Action::WriteFile { path, text } = action {
+            files.insert(path.clone(), text.clone());
+        }
+        Ok(())
+    });
+    undone.unwrap()
 }
 
 #[test]
 fn entries_survive_a_reload_and_are_undone_in_three_ways() {
     let store = MemoryLedger::default();
-    let mut files: BTreeMap<_, _> = ["/etc/a", "/etc/b", "/etc/c"].map(|p| (p.to_owned(), "0".to_owned())).into();
-    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
-    let ids: Vec<_> = ["/etc/a", "/etc/b", "/etc/c"]
-        .iter()
-        .map(|p| set(&mut ledger, &mut files, &turn(p, "0", "1", Hold::Set)))
-        .collect();
+    let mut files: Files = files(&["/etc/a", "/etc/b", "/etc/c"]);
+    let mut ledger = load(&store);
+    let one = |path: &&str| set(&mut ledger, &mut files, &turn(path, "0", "1", Hold::Set));
+    let ids: Vec<_> = ["/etc/a", "/etc/b", "/etc/c"].iter().map(one).collect();
     files.insert("/etc/b".into(), "7".into());
     files.insert("/etc/c".into(), "0".into());
 
-    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
+    let mut ledger = load(&store);
     assert_eq!(ledger.open().len(), 3);
-    assert_eq!(undo(&mut ledger, &mut files, ids[0], false), Undone::Undone);
-    assert_eq!(undo(&mut ledger, &mut files, ids[1], false), Undone::Foreign { found: "7".into(), ours: "1".into() });
-    assert_eq!(undo(&mut ledger, &mut files, ids[2], false), Undone::AlreadyBack);
-    assert_eq!(files["/etc/a"], "0");
-    assert_eq!(files["/etc/b"], "7", "somebody else's value is not overwritten");
+    let foreign = Undone::Foreign { found: "7".into(), ours: "1".into() };
+    for (id, undone) in ids.iter().zip([Undone::Undone, foreign, Undone::AlreadyBack]) {
+        assert_eq!(undo(&mut ledger, &mut files, *id, false), undone);
+    }
+    // Somebody else's value is not overwritten.
+    assert_eq!((files["/etc/a"].as_str(), files["/etc/b"].as_str()), ("0", "7"));
     assert_eq!(undo(&mut ledger, &mut files, ids[1], true), Undone::Undone);
-    assert!(store.bytes.borrow().is_empty(), "nothing open, nothing kept");
+    assert!(store.bytes.borrow().is_empty());
 }
 
 #[test]
 fn what_stays_for_long_keeps_the_file_short() {
     let store = MemoryLedger::default();
-    let mut files: BTreeMap<_, _> = ["/etc/a", "/etc/b"].map(|p| (p.to_owned(), "0".to_owned())).into();
-    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
-    let stays = set(&mut ledger, &mut files, &turn("/etc/a", "0", "1", Hold::Set));
+    let mut files: Files = files(&["/etc/a", "/etc/b"]);
+    let mut ledger = load(&store);
+    let long = turn("/etc/a", "0", "1", Hold::Set);
+    let stays = set(&mut ledger, &mut files, &long);
     let mut longest = 0;
     for _ in 0..1000 {
-        let held = set(&mut ledger, &mut files, &turn("/etc/b", "0", "1", Hold::Held));
+        let id = set(&mut ledger, &mut files, &held("/etc/b"));
         longest = longest.max(store.bytes.borrow().len());
-        assert_eq!(undo(&mut ledger, &mut files, held, false), Undone::Undone);
+        assert_eq!(undo(&mut ledger, &mut files, id, false), Undone::Undone);
     }
     assert!(longest < MAX_BYTES + 2048, "{longest} bytes");
-    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
-    assert_eq!(ledger.open().iter().map(|entry| entry.id).collect::<Vec<_>>(), [stays]);
+    let mut ledger = load(&store);
+    assert_eq!(ids(&ledger), [stays]);
     assert_eq!(undo(&mut ledger, &mut files, stays, false), Undone::Undone);
-    assert_eq!((files["/etc/a"].as_str(), store.bytes.borrow().len()), ("0", 0));
+    assert!(files["/etc/a"] == "0" && store.bytes.borrow().is_empty());
 }
 
 #[test]
 fn a_reboot_forgets_sysfs_but_not_files() {
     let store = MemoryLedger::default();
-    let mut files: BTreeMap<_, _> = ["/sys/a", "/etc/b"].map(|p| (p.to_owned(), "0".to_owned())).into();
-    let mut ledger = Ledger::load(Box::new(store.clone()), "boot1").unwrap();
-    let ids: Vec<_> =
-        ["/sys/a", "/etc/b"].iter().map(|p| set(&mut ledger, &mut files, &turn(p, "0", "1", Hold::Set))).collect();
-    let mut ledger = Ledger::load(Box::new(store), "boot2").unwrap();
-    assert_eq!(undo(&mut ledger, &mut files, ids[0], false), Undone::Rebooted);
-    assert_eq!(undo(&mut ledger, &mut files, ids[1], false), Undone::Undone);
+    let mut files: Files = files(&["/sys/a", "/etc/b"]);
+    let mut ledger = load(&store);
+    for (path, undone) in [("/sys/a", Undone::Rebooted), ("/etc/b", Undone::Undone)] {
+        let id = set(&mut ledger, &mut files, &turn(path, "0", "1", Hold::Set));
+        assert_eq!(undo(&mut booted(&store, "boot2"), &mut files, id, false), undone);
+    }
 }
 
 #[test]
 fn a_refused_action_leaves_nothing_open() {
-    let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot1").unwrap();
-    let id = ledger.intend(&turn("/sys/a", "0", "1", Hold::Held), &mut nothing).unwrap();
-    ledger.done(id, Some(Errno::EINVAL), Some("0".into()), &mut |_| {}).unwrap();
+    let mut ledger = load(&MemoryLedger::default());
+    begin(&mut ledger, &held("/sys/a"), Some(Errno::EINVAL), "0");
     assert!(ledger.open().is_empty());
 }
 
 #[test]
 fn a_refusal_is_believed_only_where_what_reads_back_is_what_was_there() {
-    let write = |before: Option<&str>, to: &str| Turn {
-        before: before.map(str::to_owned),
-        ..turn("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 6291456", to, Hold::Set)
+    let place = "/proc/sys/net/ipv4/tcp_rmem";
+    let known = "4096\t131072\t6291456";
+    let of = |before: &str, kept: bool| {
+        let undo = if kept { writing(place, "7") } else { writing(place, "4096 131072 6291456") };
+        let before = Some(before.to_owned()).filter(|text| !text.is_empty());
+        let to = if kept { "7" } else { "8192 0 1" };
+        let undo = Some(undo);
+        Turn { before, undo, ..turn(place, "", to, Hold::Set) }
     };
-    let known = Some("4096\t131072\t6291456");
-    for (turn, errno, reads, closed) in [
-        (write(known, "8192 0 1"), Some(Errno::EINVAL), known, true),
-        (write(known, "8192 0 1"), Some(Errno::EINVAL), Some("8192\t131072\t6291456"), false),
-        (write(known, "8192 0 1"), Some(Errno::EIO), None, false),
-        // What shows an outcome hides a request.
-        (write(None, "8192 0 1"), Some(Errno::EINVAL), known, false),
-        (write(known, "8192 0 1"), None, known, false),
-        // What is only kept was written as it read.
-        (Turn { undo: Some(write(None, "7").action), ..write(None, "7") }, Some(Errno::EINVAL), Some("7"), true),
-        (Turn { undo: Some(write(None, "7").action), ..write(None, "7") }, Some(Errno::EINVAL), Some("8"), false),
+    // What shows an outcome hides a request; what is only kept was written as it read.
+    for (before, kept, errno, reads, closed) in [
+        (known, false, Some(Errno::EINVAL), known, true),
+        (known, false, Some(Errno::EINVAL), "8192\t131072\t6291456", false),
+        (known, false, Some(Errno::EIO), "", false),
+        ("", false, Some(Errno::EINVAL), known, false),
+        (known, false, None, known, false),
+        ("", true, Some(Errno::EINVAL), "7", true),
+        ("", true, Some(Errno::EINVAL), "8", false),
     ] {
         let store = MemoryLedger::default();
-        let mut ledger = Ledger::load(Box::new(store.clone()), "boot").unwrap();
-        let id = ledger.intend(&turn, &mut nothing).unwrap();
-        ledger.done(id, errno, reads.map(str::to_owned), &mut |_| panic!("it was written down")).unwrap();
-        let later = Ledger::load(Box::new(store), "boot").unwrap();
-        assert_eq!(
-            (ledger.open().is_empty(), later.open().is_empty()),
-            (closed, closed),
-            "{errno:?} {reads:?} {turn:?}"
-        );
+        let mut ledger = load(&store);
+        begin(&mut ledger, &of(before, kept), errno, reads);
+        let later = load(&store).open().is_empty();
+        assert_eq!((ledger.open().is_empty(), later), (closed, closed), "{errno:?} {reads:?}");
     }
 }
 
 #[test]
 fn what_was_refused_in_part_is_restored() {
-    let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap();
-    let mut files: BTreeMap<String, String> = [("/etc/a".to_owned(), "half".to_owned())].into();
-    let id = ledger.intend(&turn("/etc/a", "before", "asked", Hold::Set), &mut nothing).unwrap();
-    ledger.done(id, Some(Errno::ENOSPC), Some("half".into()), &mut |_| {}).unwrap();
+    let mut ledger = load(&MemoryLedger::default());
+    let mut files: Files = [("/etc/a".to_owned(), "half".to_owned())].into();
+    let half = turn("/etc/a", "before", "asked", Hold::Set);
+    let id = begin(&mut ledger, &half, Some(Errno::ENOSPC), "half");
     assert_eq!(undo(&mut ledger, &mut files, id, false), Undone::Undone);
-    assert_eq!(files["/etc/a"], "before");
-    assert!(ledger.open().is_empty());
+    assert!(files["/etc/a"] == "before" && ledger.open().is_empty());
 }
 
 #[test]
 fn a_place_that_refuses_the_undo_as_it_refused_the_action_is_as_before() {
     // A limit that one may not write; a file that could not be made, behind a link that leads nowhere.
-    let limit = Turn { before: None, ..turn("/sys/limit", "2000", "1000", Hold::Held) };
-    let made =
-        Turn { undo: Some(Action::RemoveFile { path: "/etc/new".into() }), ..turn("/etc/new", "", "1", Hold::Held) };
+    let mut limit = turn("/sys/limit", "2000", "1000", Hold::Held);
+    let mut made = turn("/etc/new", "", "1", Hold::Held);
+    made.undo = Some(Action::RemoveFile { path: "/etc/new".into() });
+    (limit.before, made.before) = (None, None);
     for (turn, reads, errno) in [
         (&limit, Ok("2000"), Errno::EACCES),
         (&limit, Ok("1000"), Errno::EIO),
-        (&Turn { before: None, ..made }, Err(Errno::ENOENT), Errno::EEXIST),
+        (&made, Err(Errno::ENOENT), Errno::EEXIST),
     ] {
-        let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap();
+        let mut ledger = load(&MemoryLedger::default());
         let mut now: Result<String, Errno> = reads.map(|_| "2000".to_owned());
         let id = ledger.intend(turn, &mut |_| now.clone()).unwrap();
         now = reads.map(str::to_owned);
         ledger.done(id, Some(errno), now.clone().ok(), &mut |_| {}).unwrap();
         assert_eq!(ledger.open().len(), 1);
         let undone = ledger.undo(id, false, &mut |_| now.clone(), &mut |_| Err(errno)).unwrap();
-        let is_back = reads != Ok("1000");
-        assert_eq!((undone == Undone::AlreadyBack, ledger.open().is_empty()), (is_back, is_back), "{undone:?}");
+        let found = (undone == Undone::AlreadyBack, ledger.open().is_empty());
+        assert_eq!(found, (reads != Ok("1000"), reads != Ok("1000")), "{undone:?}");
     }
 }
 
-/// A store that takes so many records and no more.
-struct Full(MemoryLedger, u32);
+/// A store that takes so many records and no more, and may not be replaced as a whole.
+struct Full(MemoryLedger, u32, bool);
 
 impl LedgerStore for Full {
     fn place(&self) -> String {
@@ -190,7 +223,7 @@ impl LedgerStore for Full {
         self.0.append(bytes)
     }
     fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
-        self.0.replace(bytes)
+        if self.2 { self.0.replace(bytes) } else { Err(Errno::ENOSPC) }
     }
     fn set_aside(&mut self, lines: &[u8]) -> Result<(), Errno> {
         self.0.set_aside(lines)
@@ -199,15 +232,14 @@ impl LedgerStore for Full {
 
 #[test]
 fn what_cannot_be_written_down_is_taken_back_unless_a_refusal_can_be_believed() {
-    for (errno, reads, times) in
-        [(None, "1", 1), (Some(Errno::EINVAL), "0", 0), (Some(Errno::EINVAL), "1", 1), (Some(Errno::EINVAL), "half", 1)]
-    {
-        let mut ledger = Ledger::load(Box::new(Full(MemoryLedger::default(), 1)), "boot").unwrap();
-        let id = ledger.intend(&turn("/etc/a", "0", "1", Hold::Held), &mut nothing).unwrap();
+    let refused = Some(Errno::EINVAL);
+    for (errno, reads, times) in [(None, "1", 1), (refused, "0", 0), (refused, "1", 1), (refused, "half", 1)] {
+        let mut ledger = Ledger::load(Box::new(Full(MemoryLedger::default(), 1, true)), "boot1").unwrap();
+        let id = ledger.intend(&held("/etc/a"), &mut nothing).unwrap();
         let mut taken_back = 0;
         let done = ledger.done(id, errno, Some(reads.into()), &mut |_| taken_back += 1);
         assert!(done.is_err());
-        assert_eq!((taken_back, ledger.open().len()), (times, 1), "{errno:?} {reads}");
+        assert_eq!((taken_back, ledger.open().len()), (times, 1), "{reads}");
     }
 }
 
@@ -215,15 +247,13 @@ fn what_cannot_be_written_down_is_taken_back_unless_a_refusal_can_be_believed() 
 fn a_program_that_failed_may_have_done_half_and_is_compared() {
     for (now, outcome) in [("half", Undone::Undone), ("before", Undone::AlreadyBack)] {
         let store = MemoryLedger::default();
-        let mut ledger = Ledger::load(Box::new(store.clone()), "boot").unwrap();
+        let mut ledger = load(&store);
         let program = |word: &str| Action::Run { argv: vec![word.into()], user: None };
-        let place = crate::CommandPlace { line: "show", user: None }.to_string();
-        let undo = Some(program("undo"));
-        let failed = Turn { action: program("set"), undo, ..turn(&place, "before", "asked", Hold::Held) };
-        let id = ledger.intend(&failed, &mut nothing).unwrap();
-        ledger.done(id, Some(Errno::EIO), Some(now.into()), &mut |_| {}).unwrap();
+        let mut failed = turn("command:show", "before", "asked", Hold::Held);
+        (failed.action, failed.undo) = (program("set"), Some(program("undo")));
+        let id = begin(&mut ledger, &failed, Some(Errno::EIO), now);
         // Anyone who comes after a kill finds it too.
-        let mut later = Ledger::load(Box::new(store), "boot").unwrap();
+        let mut later = load(&store);
         assert_eq!(later.open().len(), 1);
         let mut acted = Vec::new();
         let done = later.undo(id, false, &mut |_| Ok(format!("{now}\n")), &mut |action| {
@@ -238,23 +268,26 @@ fn a_program_that_failed_may_have_done_half_and_is_compared() {
 
 #[test]
 fn a_group_whose_making_and_removal_are_refused_alike_may_be_there() {
-    for (errno, is_closed) in
-        [(Errno::EIO, false), (Errno::EBUSY, false), (Errno::EOPNOTSUPP, true), (Errno::EROFS, true)]
-    {
-        let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap();
-        let group = || "load".to_owned();
-        let turn = Turn {
-            action: Action::MakeGroup { group: group(), quota: crate::CpuQuota { millionths: 500_000 } },
-            undo: Some(Action::RemoveGroup { group: group() }),
-            before: None,
-            read_back: None,
-            ..turn("", "", "50%", Hold::Held)
-        };
-        let id = ledger.intend(&turn, &mut nothing).unwrap();
-        ledger.done(id, Some(errno), None, &mut |_| {}).unwrap();
+    let (io, busy) = ((Errno::EIO, false), (Errno::EBUSY, false));
+    for (errno, is_closed) in [io, busy, (Errno::EOPNOTSUPP, true), (Errno::EROFS, true)] {
+        let mut ledger = load(&MemoryLedger::default());
+        let (group, quota) = ("load".to_owned(), crate::CpuQuota { millionths: 500_000 });
+        let mut turn = turn("", "", "50%", Hold::Held);
+        (turn.before, turn.read_back) = (None, None);
+        turn.undo = Some(Action::RemoveGroup { group: group.clone() });
+        turn.action = Action::MakeGroup { group, quota };
+        let id = begin(&mut ledger, &turn, Some(errno), "");
         let undone = ledger.undo(id, false, &mut nothing, &mut |_| Err(errno)).unwrap();
-        assert_eq!((undone == Undone::AlreadyBack, ledger.open().is_empty()), (is_closed, is_closed), "{errno:?}");
+        let found = (undone == Undone::AlreadyBack, ledger.open().is_empty());
+        assert_eq!(found, (is_closed, is_closed), "{errno:?}");
     }
+}
+
+/// Sets coalescing values of a card.
+fn coalescing(device: &str, values: &[(&str, u32)]) -> Action {
+    let values = values.iter().map(|(name, value)| ((*name).to_owned(), *value));
+    let (device, values) = (device.into(), crate::Coalescing(values.collect()));
+    Action::Coalesce { device, values }
 }
 
 #[test]
@@ -263,15 +296,11 @@ fn what_a_driver_rounds_down_comes_back_as_it_read() {
     for (before, most) in [(261, 600), (819, 1_310), (5, 600), (261, 261)] {
         let rounded = |value: u32| value * 50 / 256 * 256 / 50;
         let place = "coalesce:eth0/rx-usecs";
-        let set = |value: u32| Action::Coalesce {
-            device: "eth0".into(),
-            values: crate::Coalescing([("rx-usecs".to_owned(), value)].into()),
-        };
-        let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap();
-        let asked =
-            Turn { action: set(100), undo: Some(set(before)), ..turn(place, &before.to_string(), "100", Hold::Held) };
-        let id = ledger.intend(&asked, &mut nothing).unwrap();
-        ledger.done(id, None, Some(rounded(100).to_string()), &mut |_| {}).unwrap();
+        let set = |value: u32| coalescing("eth0", &[("rx-usecs", value)]);
+        let mut ledger = load(&MemoryLedger::default());
+        let mut asked = turn(place, &before.to_string(), "100", Hold::Held);
+        (asked.action, asked.undo) = (set(100), Some(set(before)));
+        let id = begin(&mut ledger, &asked, None, &rounded(100).to_string());
         let card = std::cell::Cell::new(rounded(100));
         let mut read = |path: &str| match path {
             _ if path == place => Ok(format!("{}\n", card.get())),
@@ -285,7 +314,8 @@ fn what_a_driver_rounds_down_comes_back_as_it_read() {
         });
         assert_eq!(outcome.unwrap(), Undone::Undone);
         let reachable = (0..=most).any(|value| rounded(value) == before);
-        assert_eq!(card.get(), if reachable { before } else { rounded(before) }, "{before} of at most {most}");
+        let wanted = if reachable { before } else { rounded(before) };
+        assert_eq!(card.get(), wanted, "{before} of at most {most}");
     }
 }
 
@@ -304,20 +334,16 @@ fn stepped(card: &mut [u32; 2], asked: &crate::Coalescing) -> Result<(), Errno> 
 fn values_of_one_request_that_a_driver_rounds_come_back_together() {
     for before in [[261, 40_000], [261, 38_406], [5, 6], [261, 300]] {
         let mut card = [0, 0];
-        let set = |[rx, tx]: [u32; 2]| {
-            let values = [("rx-usecs".to_owned(), rx), ("tx-usecs".to_owned(), tx)];
-            Action::Coalesce { device: "eth0".into(), values: crate::Coalescing(values.into()) }
-        };
+        let set = |[rx, tx]: [u32; 2]| coalescing("eth0", &[("rx-usecs", rx), ("tx-usecs", tx)]);
         let reads = |[rx, tx]: [u32; 2]| format!("{tx} {rx}");
         // As the request has its parameters, not as the alphabet.
         let place = "coalesce:eth0/tx-usecs,rx-usecs";
-        let turn =
-            Turn { action: set([100, 1_000]), undo: Some(set(before)), ..turn(place, &reads(before), "", Hold::Held) };
-        let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap();
-        let id = ledger.intend(&turn, &mut nothing).unwrap();
-        let asked = crate::Coalescing([("rx-usecs".to_owned(), 100), ("tx-usecs".to_owned(), 1_000)].into());
-        stepped(&mut card, &asked).unwrap();
-        ledger.done(id, None, Some(reads(card)), &mut |_| {}).unwrap();
+        let mut turn = turn(place, &reads(before), "", Hold::Held);
+        (turn.action, turn.undo) = (set([100, 1_000]), Some(set(before)));
+        let mut ledger = load(&MemoryLedger::default());
+        let Action::Coalesce { values, .. } = &turn.action else { unreachable!() };
+        stepped(&mut card, values).unwrap();
+        let id = begin(&mut ledger, &turn, None, &reads(card));
         let card = std::cell::Cell::new(card);
         let mut read = |path: &str| match path {
             _ if path == place => Ok(reads(card.get()) + "\n"),
@@ -333,11 +359,10 @@ fn values_of_one_request_that_a_driver_rounds_come_back_together() {
         let mut once = [0, 0];
         let Action::Coalesce { values, .. } = set(before) else { unreachable!() };
         stepped(&mut once, &values).unwrap();
-        for (place, most) in [600, 40_000].into_iter().enumerate() {
-            let shows = |value: u32| if place == 0 { value * 50 / 256 * 256 / 50 } else { value * 10 / 64 * 64 / 10 };
-            let reachable = (0..=most).any(|value| shows(value) == before[place]);
-            let wanted = if reachable { before[place] } else { once[place] };
-            assert_eq!(card.get()[place], wanted, "{before:?}");
+        for (at, most, step, by) in [(0, 600, 50, 256), (1, 40_000, 10, 64)] {
+            let mut shown = (0..=most).map(|value: u32| value * step / by * by / step);
+            let reachable = shown.any(|value| value == before[at]);
+            assert_eq!(card.get()[at], [once, before][usize::from(reachable)][at], "{before:?}");
         }
     }
 }

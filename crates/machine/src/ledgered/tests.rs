@@ -83,6 +83,14 @@ fn turn(path: &str, hold: Hold) -> Turn {
     }
 }
 
+fn displaced() -> LedgerError {
+    LedgerError::Displaced { place: "a ledger".into() }
+}
+
+fn not_held(entry: EntryId) -> LedgerError {
+    LedgerError::NotHeld { place: "a ledger".into(), entry: entry.0 }
+}
+
 impl Look for Files {
     fn identity(&self) -> &Identity {
         &self.identity
@@ -176,6 +184,27 @@ impl Scene {
         self.log.take().join(", ")
     }
 
+    fn act(&mut self, path: &str, hold: Hold) -> Acted {
+        self.machine.act(&turn(path, hold)).unwrap()
+    }
+
+    /// Why a write to the file was not done.
+    fn refused(&mut self) -> LedgerError {
+        self.machine.act(&turn("file", Hold::Held)).unwrap_err()
+    }
+
+    fn undo(&mut self, entry: EntryId) -> Undone {
+        self.machine.undo(entry, false).unwrap()
+    }
+
+    fn write(&mut self, path: &str, text: &str) {
+        self.machine.device_mut().texts.insert(path.into(), text.into());
+    }
+
+    fn refuse(&mut self, errno: Errno) {
+        self.machine.device_mut().refuses = Some(errno);
+    }
+
     fn reads(&mut self, path: &str) -> String {
         self.machine.read(path).unwrap()
     }
@@ -184,26 +213,26 @@ impl Scene {
 #[test]
 fn a_change_is_announced_done_and_recorded_in_this_order() {
     let mut scene = Scene::with(None, true);
-    let acted = scene.machine.act(&turn("file", Hold::Held)).unwrap();
+    let acted = scene.act("file", Hold::Held);
     assert_eq!(scene.said(), "reserve, prepare, intent, perform, done");
     scene.machine.keep(&[acted.entry]).unwrap();
     assert_eq!(scene.said(), "kept, let go [1]");
-    assert_eq!(scene.machine.undo(acted.entry, false).unwrap(), Undone::Undone);
+    assert_eq!(scene.undo(acted.entry), Undone::Undone);
     assert_eq!(scene.said(), "take back 1, closed, let go [1]");
     // What is no entry is nobody's to undo.
-    assert_eq!(scene.machine.undo(acted.entry, false).unwrap(), Undone::AlreadyBack);
+    assert_eq!(scene.undo(acted.entry), Undone::AlreadyBack);
     assert_eq!(scene.said(), "");
-    scene.machine.device_mut().refuses = Some(Errno::EINVAL);
-    assert_eq!(scene.machine.act(&turn("file", Hold::Held)).unwrap().errno, Some(Errno::EINVAL));
-    assert_eq!(scene.said(), "reserve, prepare, intent, perform, done, closed, let go [2]");
+    scene.refuse(Errno::EINVAL);
+    assert_eq!(scene.act("file", Hold::Held).errno, Some(Errno::EINVAL));
+    let said = scene.said();
+    assert_eq!(said, "reserve, prepare, intent, perform, done, closed, let go [2]");
 }
 
 #[test]
 fn what_is_held_is_written_again_without_a_record_and_restored_once() {
     let mut scene = Scene::with(None, true);
-    let texts = &mut scene.machine.device_mut().texts;
-    texts.insert("/sys/speed".into(), "0".into());
-    let entry = scene.machine.act(&turn("/sys/speed", Hold::Held)).unwrap().entry;
+    scene.write("/sys/speed", "0");
+    let entry = scene.act("/sys/speed", Hold::Held).entry;
     scene.said();
     for speed in 0..1_000 {
         let acted = scene.machine.rewrite(entry, &speed.to_string()).unwrap();
@@ -211,56 +240,52 @@ fn what_is_held_is_written_again_without_a_record_and_restored_once() {
     }
     let said = scene.said();
     assert_eq!(said.matches("prepare, perform").count(), 1_000);
-    assert!(!said.contains("intent") && !said.contains("done"), "no record: {said:.200}");
+    assert!(!said.contains("intent") && !said.contains("done"));
     // Another owner, who only has the ledger, restores what was there before all of it.
-    assert_eq!(scene.machine.undo(entry, false).unwrap(), Undone::Undone);
+    assert_eq!(scene.undo(entry), Undone::Undone);
     assert_eq!(scene.reads("/sys/speed"), "0");
-    let closed = LedgerError::NotHeld { place: "a ledger".into(), entry: entry.0 };
-    assert_eq!(scene.machine.rewrite(entry, "7").unwrap_err(), closed);
+    assert_eq!(scene.machine.rewrite(entry, "7"), Err(not_held(entry)));
     assert_eq!(scene.reads("/sys/speed"), "0");
 }
 
 #[test]
 fn only_what_is_held_and_the_kernels_is_written_again() {
     let mut scene = Scene::with(None, true);
-    scene.machine.device_mut().texts.insert("/sys/speed".into(), "0".into());
+    scene.write("/sys/speed", "0");
     // A file outlives a boot, in which what reads otherwise than was recorded is somebody's edit.
-    let ordinary = scene.machine.act(&turn("file", Hold::Held)).unwrap().entry;
-    let stays = scene.machine.act(&turn("/sys/speed", Hold::Set)).unwrap().entry;
+    let ordinary = scene.act("file", Hold::Held).entry;
+    let stays = scene.act("/sys/speed", Hold::Set).entry;
     for entry in [ordinary, stays, EntryId(77)] {
-        let refused = LedgerError::NotHeld { place: "a ledger".into(), entry: entry.0 };
-        assert_eq!(scene.machine.rewrite(entry, "7").unwrap_err(), refused);
+        assert_eq!(scene.machine.rewrite(entry, "7"), Err(not_held(entry)));
     }
-    assert_eq!((scene.reads("file"), scene.reads("/sys/speed")), ("1".into(), "1".into()));
+    assert!(scene.reads("file") == "1" && scene.reads("/sys/speed") == "1");
     let mut scene = Scene::with(None, false);
-    scene.machine.device_mut().texts.insert("/sys/speed".into(), "0".into());
-    let entry = scene.machine.act(&turn("/sys/speed", Hold::Held)).unwrap().entry;
-    let displaced = LedgerError::Displaced { place: "a ledger".into() };
-    assert_eq!(scene.machine.rewrite(entry, "7").unwrap_err(), displaced);
+    scene.write("/sys/speed", "0");
+    let entry = scene.act("/sys/speed", Hold::Held).entry;
+    assert_eq!(scene.machine.rewrite(entry, "7"), Err(displaced()));
 }
 
 #[test]
 fn nothing_is_done_without_an_intent_and_nothing_stays_without_a_result() {
     for (refused, done) in [
-        (("reserve", Errno::ENOSPC), "reserve"),
-        (("intent", Errno::ENOSPC), "reserve, prepare, intent refused"),
-        (("done", Errno::ENOSPC), "reserve, prepare, intent, perform, done refused, take back 1"),
+        ("reserve", "reserve"),
+        ("intent", "reserve, prepare, intent refused"),
+        ("done", "reserve, prepare, intent, perform, done refused, take back 1"),
     ] {
-        let mut scene = Scene::with(Some(refused), true);
-        let error = scene.machine.act(&turn("file", Hold::Held)).unwrap_err();
-        assert_eq!(error, LedgerError::Unwritable { place: "a ledger".into(), errno: Errno::ENOSPC });
-        assert_eq!(scene.said(), done);
-        assert_eq!(scene.reads("file"), "0");
+        let mut scene = Scene::with(Some((refused, Errno::ENOSPC)), true);
+        let error = scene.refused();
+        assert!(matches!(error, LedgerError::Unwritable { errno: Errno::ENOSPC, .. }));
+        assert_eq!((scene.said().as_str(), scene.reads("file").as_str()), (done, "0"));
     }
 }
 
 #[test]
 fn a_ledger_that_is_no_longer_there_is_not_trusted_with_anything() {
-    let displaced = LedgerError::Displaced { place: "a ledger".into() };
+    let displaced = displaced();
     let mut scene = Scene::with(Some(("reserve", Errno::ESTALE)), true);
-    assert_eq!(scene.machine.act(&turn("file", Hold::Held)).unwrap_err(), displaced);
+    assert_eq!(scene.refused(), displaced);
     let mut scene = Scene::with(None, false);
-    let acted = scene.machine.act(&turn("file", Hold::Held)).unwrap();
+    let acted = scene.act("file", Hold::Held);
     scene.said();
     assert_eq!(scene.machine.keep(&[acted.entry]).unwrap_err(), displaced);
     assert_eq!(scene.said(), "");
@@ -269,19 +294,20 @@ fn a_ledger_that_is_no_longer_there_is_not_trusted_with_anything() {
 #[test]
 fn what_a_change_needs_has_an_entry_of_its_own_and_goes_with_it() {
     let mut scene = Scene::with(None, true);
-    let acted = scene.machine.act(&turn("group", Hold::Held)).unwrap();
+    let acted = scene.act("group", Hold::Held);
     let one = "reserve, prepare, intent, perform, done";
     assert_eq!(scene.said(), format!("{one}, {one}"));
-    assert_eq!((acted.entry, scene.reads("above").as_str()), (EntryId(2), "1"));
-    assert_eq!(scene.machine.undo(acted.entry, false).unwrap(), Undone::Undone);
-    assert_eq!(scene.said(), "take back 2, closed, let go [2], take back 1, closed, let go [1]");
-    assert_eq!((scene.reads("above").as_str(), scene.machine.open_entries().len()), ("0", 0));
+    assert!(acted.entry == EntryId(2) && scene.reads("above") == "1");
+    assert_eq!(scene.undo(acted.entry), Undone::Undone);
+    let said = scene.said();
+    assert_eq!(said, "take back 2, closed, let go [2], take back 1, closed, let go [1]");
+    assert!(scene.reads("above") == "0" && scene.machine.open_entries().is_empty());
 }
 
 #[test]
 fn a_lost_machine_is_named_whatever_went_wrong() {
     let mut scene = Scene::with(Some(("kept", Errno::ENOLINK)), true);
-    let acted = scene.machine.act(&turn("file", Hold::Held)).unwrap();
+    let acted = scene.act("file", Hold::Held);
     scene.machine.device_mut().is_lost = true;
     let lost = scene.machine.device().lost().unwrap();
     assert_eq!(scene.machine.keep(&[acted.entry]).unwrap_err(), lost);
@@ -293,31 +319,31 @@ fn a_lost_machine_is_named_whatever_went_wrong() {
 fn each_part_of_the_rule_can_be_broken() {
     let full = |record| Some((record, Errno::ENOSPC));
     let mut scene = Scene::breaking(Some(Rule::IntentFirst), None);
-    scene.machine.act(&turn("file", Hold::Held)).unwrap();
+    scene.act("file", Hold::Held);
     assert_eq!(scene.said(), "reserve, prepare, perform, intent, done");
 
     let mut scene = Scene::breaking(Some(Rule::ResultIsRecorded), None);
-    scene.machine.act(&turn("file", Hold::Held)).unwrap();
+    scene.act("file", Hold::Held);
     assert_eq!(scene.said(), "reserve, prepare, intent, perform");
 
     let mut scene = Scene::breaking(Some(Rule::UnrecordedIsTakenBack), full("done"));
-    scene.machine.act(&turn("file", Hold::Held)).unwrap_err();
+    scene.refused();
     assert_eq!(scene.reads("file"), "1");
 
     let mut scene = Scene::breaking(Some(Rule::RefusalsAreProved), None);
-    scene.machine.device_mut().refuses = Some(Errno::EIO);
-    scene.machine.device_mut().texts.insert("file".into(), "half".into());
-    scene.machine.act(&turn("file", Hold::Held)).unwrap();
+    scene.refuse(Errno::EIO);
+    scene.write("file", "half");
+    scene.act("file", Hold::Held);
     assert_eq!(scene.machine.open_entries(), []);
 
     let mut scene = Scene::breaking(Some(Rule::OthersAreLeftAlone), None);
-    let acted = scene.machine.act(&turn("file", Hold::Set)).unwrap();
-    scene.machine.device_mut().texts.insert("file".into(), "theirs".into());
-    assert_eq!(scene.machine.undo(acted.entry, false).unwrap(), Undone::Undone);
+    let acted = scene.act("file", Hold::Set);
+    scene.write("file", "theirs");
+    assert_eq!(scene.undo(acted.entry), Undone::Undone);
 
     let mut scene = Scene::breaking(Some(Rule::FailedUndoStaysOpen), None);
-    let acted = scene.machine.act(&turn("file", Hold::Held)).unwrap();
-    scene.machine.device_mut().refuses = Some(Errno::EIO);
-    scene.machine.undo(acted.entry, false).unwrap();
+    let acted = scene.act("file", Hold::Held);
+    scene.refuse(Errno::EIO);
+    scene.undo(acted.entry);
     assert_eq!(scene.machine.open_entries(), []);
 }
