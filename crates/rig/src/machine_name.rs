@@ -119,47 +119,20 @@ mod tests {
 
     #[test]
     fn a_name_says_where_a_machine_is() {
-        let behind = |address, command| Some(MachineName::Behind { address, command, copied: false });
-        let copied = |address, command| Some(MachineName::Behind { address, command, copied: true });
-        let ssh = |address, host| Some(MachineName::Ssh { address, host });
-        let shell = |address, command| Some(MachineName::Shell { address, command });
-        for (name, place) in [
-            ("local", Some(MachineName::Local)),
-            ("sim:pc#7", Some(MachineName::Simulated("pc"))),
-            ("recorded:a b", Some(MachineName::Recorded("a b"))),
-            ("recorded:", None),
-            ("table:a b.csv", Some(MachineName::Table("a b.csv"))),
-            ("table:", None),
-            ("cmd:powerband agent", behind(None, "powerband agent")),
-            ("cmd@10.0.0.2:a b#c", behind(Some("10.0.0.2"), "a b#c")),
-            ("cmd@[fd00::2]:a", behind(Some("fd00::2"), "a")),
-            ("ssh:root@b2", ssh(None, "root@b2")),
-            ("ssh@10.0.0.2:b2", ssh(Some("10.0.0.2"), "b2")),
-            ("sh:adb shell", shell(None, "adb shell")),
-            ("sh@10.0.0.2:ssh board sh", shell(Some("10.0.0.2"), "ssh board sh")),
-            ("sh+agent:adb shell", copied(None, "adb shell")),
-            ("sh+agent@10.0.0.2:adb shell", copied(Some("10.0.0.2"), "adb shell")),
-            ("sh+agent", None),
-            ("sh+other:a", None),
-            ("sh", None),
-            ("cmd:", None),
-            ("cmd@:a", None),
-            ("ssh", None),
-            ("locale", None),
-        ] {
-            assert_eq!(MachineName::of(name), place, "{name}");
-        }
+        let names = "local,locale,sim:pc#7,recorded:a b,recorded:,table:a b.csv,table:,cmd:powerband agent,cmd@10.0.0.2:a b#c,\
+                     cmd@[fd00::2]:a,cmd:,cmd@:a,ssh:root@b2,ssh@10.0.0.2:b2,ssh,sh:adb shell,sh@10.0.0.2:ssh board sh,\
+                     sh+agent:adb shell,sh+agent@10.0.0.2:adb shell,sh+agent,sh+other:a,sh";
+        let told = names.split(',').map(|name| format!("{name}\n    {:?}\n", MachineName::of(name)));
+        insta::assert_snapshot!("names", told.collect::<String>());
     }
 
     #[test]
     fn words_are_split_as_a_shell_splits_them() {
         let split = |line| split_line(line).unwrap();
         assert_eq!(split("  a  b\tc "), ["a", "b", "c"]);
-        assert_eq!(
-            split(r#"sh -c 'a "b" \c' "d 'e' \" \x" f\ g '' h"i"'j'"#),
-            ["sh", "-c", r#"a "b" \c"#, r#"d 'e' " \x"#, "f g", "", "hij"]
-        );
+        let words = split(r#"sh -c 'a "b" \c' "d 'e' \" \x" f\ g '' h"i"'j'"#);
+        assert_eq!(words, ["sh", "-c", r#"a "b" \c"#, r#"d 'e' " \x"#, "f g", "", "hij"]);
         assert!(split("").is_empty());
-        assert!(split_line("a 'b").is_err() && split_line("a \"b").is_err() && split_line("a\\").is_err());
+        assert!(["a 'b", "a \"b", "a\\"].map(split_line).iter().all(Result::is_err));
     }
 }

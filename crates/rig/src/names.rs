@@ -242,25 +242,26 @@ mod tests {
     #[test]
     fn a_seed_that_says_which_silicon_stays_with_the_name() {
         // A plan's seed wins over the one behind a name, which then says nothing more, unless pieces of the machine differ.
-        assert_eq!(written("sim:server#7"), "sim:server");
-        assert_eq!(written("sim:node#7"), "sim:node#7");
-        assert_eq!(written("sim:node"), "sim:node");
-        assert_eq!(written("local"), "local");
+        let names = ["sim:server#7", "sim:node#7", "sim:node", "local"];
+        assert_eq!(names.map(written), ["sim:server", "sim:node#7", "sim:node", "local"]);
     }
 
     #[test]
     fn machines_of_a_list_have_names() {
-        let list = |texts: &[&str]| Names::list(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
-        let names = |texts: &[&str]| -> Vec<String> {
-            list(texts).unwrap().sides().map(|(side, _)| side.to_string()).collect()
-        };
-        assert_eq!(names(&["sim:node#1", "sim:node#2"]), ["n1", "n2"]);
-        assert_eq!(names(&["a=sim:node#1", "ssh:root@cn17.site.org"]), ["a", "cn17"]);
-        assert_eq!(names(&["x=cmd:env A=b powerband agent"]), ["x"]);
-        assert_eq!(names(&["a=sim:node", "b=sim:node"]), ["a", "b"]);
-        assert_eq!(list(&["b=local", "a=sim:pc"]).unwrap().listed(), ["b=local", "a=sim:pc"]);
-        for bad in [&[][..], &["a=local", "a=ssh:b"], &["a=local", "b=local"], &["far=local"], &["n1"], &["a=n1"]] {
-            assert!(list(bad).is_err(), "{bad:?}");
+        let list = |texts: &str| Names::list(&texts.split_terminator(',').map(str::to_owned).collect::<Vec<_>>());
+        for (texts, sides) in [
+            ("sim:node#1,sim:node#2", "n1 n2"),
+            ("a=sim:node#1,ssh:root@cn17.site.org", "a cn17"),
+            ("x=cmd:env A=b powerband agent", "x"),
+            ("a=sim:node,b=sim:node", "a b"),
+        ] {
+            let names = list(texts).unwrap();
+            let named: Vec<String> = names.sides().map(|(side, _)| side.to_string()).collect();
+            assert_eq!(named.join(" "), sides);
+        }
+        assert_eq!(list("b=local,a=sim:pc").unwrap().listed(), ["b=local", "a=sim:pc"]);
+        for bad in ["", "a=local,a=ssh:b", "a=local,b=local", "far=local", "n1", "a=n1"] {
+            assert!(list(bad).is_err(), "{bad}");
         }
     }
 }
