@@ -52,8 +52,9 @@ fn axes_take_the_values_of_the_table_and_trials_its_rows() {
         let mut plan = plan(&["mhz=2000..3000", "delay=1"]);
         plan.seed = Some(seed);
         let resolved = resolve_table(&plan, &table).unwrap();
+        let mut bench = TableBench::new(&table, &resolved.started).unwrap();
         let mut journal = Vec::new();
-        run(&resolved.started, &mut TableBench::new(&table, &resolved.started).unwrap(), &mut journal).unwrap();
+        run(&resolved.started, &mut bench, &mut journal).unwrap();
         journal
     };
     let mut setting = 0;
@@ -79,7 +80,8 @@ fn axes_take_the_values_of_the_table_and_trials_its_rows() {
 fn a_setting_without_a_row_is_refused_and_a_search_goes_on_without_it() {
     let table = table();
     let resolved = resolve_table(&plan(&["mhz=3000", "delay=1,9"]), &table).unwrap();
-    let refused = run(&resolved.started, &mut TableBench::new(&table, &resolved.started).unwrap(), &mut Vec::new());
+    let mut bench = TableBench::new(&table, &resolved.started).unwrap();
+    let refused = run(&resolved.started, &mut bench, &mut Vec::new());
     assert!(matches!(&refused, Err(Fatal::Search { why }) if why.contains("delay=9")), "{refused:?}");
     let mut search = plan(&["mhz=all", "delay=all"]);
     search.tune = Some(Tune { minimize: Some("watts".into()), ..Tune::default() });
@@ -101,18 +103,15 @@ fn a_setting_without_a_row_is_refused_and_a_search_goes_on_without_it() {
 #[test]
 fn what_the_table_has_not_is_said_with_what_it_has() {
     let table = table();
-    for (axes, words) in [
-        (&["mhz=2500", "delay=1"][..], "2500; it has: 1000, 2000, 3000"),
-        (&["governor=all", "delay=1"], "no knob 'governor'; it has: mhz, delay"),
-        (&["mhz=all"], "does not say delay"),
-        (&["mhz=5000..6000", "delay=1"], "no value in 5000..6000"),
-    ] {
-        let error = resolve_table(&plan(axes), &table).unwrap_err().to_string();
-        assert!(error.contains(words), "{axes:?}: {error}");
+    let mut told = String::new();
+    for axes in ["mhz=2500 delay=1", "governor=all delay=1", "mhz=all", "mhz=5000..6000 delay=1"] {
+        let axes: Vec<&str> = axes.split(' ').collect();
+        told += &format!("{axes:?}: {}\n", resolve_table(&plan(&axes), &table).unwrap_err());
     }
     let mut other = plan(&["mhz=all", "delay=1"]);
     other.metrics = vec!["rtt_ms".into()];
-    assert!(resolve_table(&other, &table).unwrap_err().to_string().contains("power_w, p99_us"));
+    told += &resolve_table(&other, &table).unwrap_err().to_string();
+    insta::assert_snapshot!("missing", told);
 }
 
 #[test]
@@ -124,18 +123,22 @@ fn a_byte_order_mark_is_no_part_of_a_name() {
 
 #[test]
 fn what_is_wrong_with_the_files_is_one_line() {
-    for (rows, sidecar, words) in [
-        ("kind,mhz\n1", SIDECAR, "t.csv: line 2: it has another number of fields (1) than"),
-        ("", SIDECAR, "t.csv: there is nothing"),
-        (&ROWS.replace("watts", "power") as &str, SIDECAR, "no column 'watts'"),
-        (&ROWS.replace("900", "many"), SIDECAR, "line 5: 'many' in p99_us is no number"),
-        (ROWS, &SIDECAR.replace("2s", "soon"), "t.toml: trial"),
-        (ROWS, &SIDECAR.replace("auto", "never"), "baseline"),
-        (&ROWS.replace("delay,", "mhz,"), SIDECAR, "t.csv: line 1: there are two columns 'mhz'"),
-        (ROWS, &SIDECAR.replace("judged", "jugded"), "line 12"),
-        (ROWS, &SIDECAR.replace("found", "#"), "t.toml: `found` is missing; it needs title, trial"),
+    let mut told = String::new();
+    for (rows, sidecar) in [
+        ("kind,mhz\n1", SIDECAR),
+        ("", SIDECAR),
+        (&ROWS.replace("watts", "power"), SIDECAR),
+        (&ROWS.replace("900", "many"), SIDECAR),
+        (ROWS, &SIDECAR.replace("2s", "soon")),
+        (ROWS, &SIDECAR.replace("auto", "never")),
+        (&ROWS.replace("delay,", "mhz,"), SIDECAR),
+        (ROWS, &SIDECAR.replace("judged", "jugded")),
+        (ROWS, &SIDECAR.replace("found", "#")),
     ] {
-        let error = TableMachine::parse("table:t.csv", ("t.csv", rows), ("t.toml", sidecar)).unwrap_err().to_string();
-        assert!(error.contains(words) && !error.trim().contains('\n'), "{error}");
+        let read = TableMachine::parse("table:t.csv", ("t.csv", rows), ("t.toml", sidecar));
+        let error = read.unwrap_err().to_string();
+        assert!(!error.trim().contains('\n'), "{error}");
+        told += &format!("{}\n", error.trim());
     }
+    insta::assert_snapshot!("slips", told);
 }

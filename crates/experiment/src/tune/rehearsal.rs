@@ -135,23 +135,11 @@ pub(crate) fn equal_levels<E>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use powerband_record::{Better, SearchGoal};
 
     fn plan(points: Vec<Vec<Option<u16>>>) -> SearchPlan {
-        let goal = SearchGoal { name: "power_w".into(), better: Better::Lower, known: Vec::new(), found: None };
-        let noise = std::collections::BTreeMap::new();
-        SearchPlan {
-            goal,
-            requirements: Vec::new(),
-            safe: None,
-            factors: Vec::new(),
-            points,
-            found_at: None,
-            found: Vec::new(),
-            between: Vec::new(),
-            only_held: false,
-            noise,
-        }
+        let goal = serde_json::json!({"name": "power_w", "better": "lower"});
+        let plan = serde_json::json!({"goal": goal, "requirements": [], "factors": [], "points": points});
+        serde_json::from_value(plan).unwrap()
     }
 
     fn grid(a: u16, b: u16) -> SearchPlan {
