@@ -5,14 +5,18 @@ use crate::Stage;
 
 const EVENTS: &str = "/sys/bus/event_source/devices/msr/events";
 
+/// The time stamp counter of a CPU.
+fn counter(cpu: u32) -> String {
+    PerfPlace { device: "msr", event: "tsc", cpu }.to_string()
+}
+
 /// CPUs that are online, and whether the time stamp counter can be counted on each; else why not is printed.
 fn countable(stage: &mut Stage) -> Option<Vec<u32>> {
     let machine = stage.near();
-    let online = machine.read("/sys/devices/system/cpu/online").unwrap();
-    let online: powerband_record::CpuList = online.trim().parse().unwrap();
-    let place = PerfPlace { device: "msr", event: "tsc", cpu: *online.as_slice().first().unwrap() };
-    match machine.read(&place.to_string()) {
-        Ok(_) => Some(online.as_slice().to_vec()),
+    let online = crate::online();
+    let place = counter(online[0]);
+    match machine.read(&place) {
+        Ok(_) => Some(online),
         Err(errno @ (Errno::ENOENT | Errno::ENOSYS | Errno::EACCES | Errno::EPERM | Errno::ENODEV)) => {
             eprintln!("skipped: {place} cannot be counted here: {errno}");
             None
@@ -26,12 +30,13 @@ fn the_time_stamp_counter_of_each_cpu_rises_while_it_is_open() {
     let mut stage = Stage::new();
     let Some(cpus) = countable(&mut stage) else { return };
     let machine = stage.near();
-    let open = |&cpu: &u32| machine.open(&PerfPlace { device: "msr", event: "tsc", cpu }.to_string()).unwrap();
+    let open = |cpu: &u32| machine.open(&counter(*cpu)).unwrap();
     let handles: Vec<Handle> = cpus.iter().map(open).collect();
     let read = |stage: &mut Stage| -> Vec<u64> {
         let mut texts = Vec::new();
         stage.near().read_many(&handles, &mut texts);
-        texts.into_iter().map(|text| text.unwrap().trim().parse().unwrap()).collect()
+        let read = texts.into_iter().map(|text| text.unwrap());
+        read.map(|text| text.trim().parse().unwrap()).collect()
     };
     let (from_ns, first) = (stage.world.now_ns(), read(&mut stage));
     let until_ns = from_ns + 50_000_000;
@@ -58,5 +63,5 @@ fn what_the_kernel_does_not_count_is_told_by_its_number() {
     if countable(&mut stage).is_none() || stage.near().list(EVENTS).is_err() {
         return;
     }
-    assert!(stage.near().open("perf:msr/tsc@cpu4000000000").is_err(), "there is no such CPU");
+    assert!(stage.near().open(&counter(4_000_000_000)).is_err());
 }

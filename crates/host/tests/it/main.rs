@@ -18,10 +18,13 @@ mod wake;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use powerband_host::{FileLedger, HostWorld, LocalMachine};
-use powerband_machine::{Finished, Job, Machine, ProcessId, Wake, World};
-use powerband_record::{Side, Work};
+use powerband_machine::{
+    Acted, EntryId, Errno, Finished, Job, Machine, ProcessId, SpawnError, Turn, Undone, Wake, World,
+};
+use powerband_record::{CpuList, Side, Work};
 use tempfile::TempDir;
 
 /// The helper, which cargo builds next to the tests.
@@ -82,6 +85,114 @@ impl Stage {
     }
 }
 
+impl Stage {
+    /// A stage if we are root.
+    fn of_root() -> Option<Self> {
+        can_be_root().then(Stage::new)
+    }
+
+    fn act(&mut self, turn: &Turn) -> Acted {
+        self.near().act(turn).unwrap()
+    }
+
+    fn undo(&mut self, entry: EntryId) -> Undone {
+        self.near().undo(entry, false).unwrap()
+    }
+
+    fn spawn(&mut self, job: &Job) -> ProcessId {
+        self.near().spawn(job).unwrap()
+    }
+
+    /// The errno of a job that is refused.
+    fn refused(&mut self, job: &Job) -> Option<Errno> {
+        match self.near().spawn(job).unwrap_err() {
+            SpawnError::Refused { errno, .. } => Some(errno),
+            _ => None,
+        }
+    }
+
+    /// Starts what listens, and answers on which port it does.
+    fn listening(&mut self, job: &Job) -> (ProcessId, u16) {
+        let process = self.spawn(job);
+        let Wake::Said(Side::Near, from, said) = self.world.wait(None) else { panic!("it is ready first") };
+        assert_eq!(from, process);
+        (process, u16::try_from(said["ready"]["port"].as_u64().unwrap()).unwrap())
+    }
+
+    /// Waits until all of them have ended, well.
+    fn ends_of<const N: usize>(&mut self, processes: [ProcessId; N]) -> [Finished; N] {
+        let mut open: Vec<_> = processes.into();
+        while !open.is_empty() {
+            let Wake::Ended(Side::Near, ended) = self.world.wait(None) else { panic!("only ends") };
+            open.retain(|process| *process != ended);
+        }
+        processes.map(|process| {
+            let finished = self.near().finished(process).unwrap();
+            assert!(finished.status.success(), "{finished:?}");
+            finished
+        })
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+}
+
+/// Waits for what comes in a moment, far longer than that takes.
+#[track_caller]
+fn until(mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !done() {
+        assert!(Instant::now() < deadline, "it does not come to that");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits for a file that holds whole lines, and answers its words.
+#[track_caller]
+fn written(path: &str) -> Vec<String> {
+    let read = || std::fs::read_to_string(path).unwrap_or_default();
+    until(|| read().ends_with('\n'));
+    read().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Dead, or a zombie somebody else must reap; killed processes vanish after a moment.
+#[track_caller]
+fn assert_gone(pid: &str) {
+    let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    until(|| stat().is_ok_and(|stat| stat.contains(") Z ")) || stat().is_err());
+}
+
+/// The CPUs that are online.
+fn online() -> Vec<u32> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    text.trim().parse::<CpuList>().unwrap().as_slice().to_vec()
+}
+
+/// A number in the report of a job that ended well.
+fn number(finished: &Finished, key: &str) -> f64 {
+    assert!(finished.status.success(), "{finished:?}");
+    finished.report.as_ref().unwrap()[key].as_f64().unwrap()
+}
+
+/// The cells of a reported histogram, in which something is counted, with mean and maximum as they are reported.
+fn cells(finished: &Finished) -> Vec<(u64, u64)> {
+    let cells = finished.report.as_ref().unwrap()["histogram"].clone();
+    let cells: Vec<(u64, u64)> = serde_json::from_value(cells).unwrap();
+    assert!(cells.is_sorted() && cells[0].0 > 0, "{cells:?}");
+    let (mean, max) = (number(finished, "mean_ns"), number(finished, "max_ns"));
+    assert!(mean > 0.0 && mean <= max, "{mean} {max}");
+    cells
+}
+
+fn counted(finished: &Finished) -> u64 {
+    cells(finished).iter().map(|(_, count)| count).sum()
+}
+
+fn cpu_ns(finished: &Finished) -> u64 {
+    finished.usage.user_ns + finished.usage.sys_ns
+}
+
 impl Drop for Stage {
     /// Also of a test that failed nothing stays turned.
     fn drop(&mut self) {
@@ -92,7 +203,8 @@ impl Drop for Stage {
 }
 
 fn job(work: Work) -> Job {
-    Job { work, cpus: None, group: None, user: None, output_limit: Some(10_000), around: Vec::new() }
+    let (cpus, group, user, around) = (None, None, None, Vec::new());
+    Job { work, cpus, group, user, output_limit: Some(10_000), around }
 }
 
 fn command(argv: &[&str]) -> Job {
