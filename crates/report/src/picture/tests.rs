@@ -44,9 +44,9 @@ fn one_value_and_alike_values_lie_in_the_middle() {
 
 #[test]
 fn ticks_are_round_inside_and_told_apart() {
-    let spans =
-        [(0.0, 1.0), (0.1, 0.35), (15.98, 54.0), (-3.0, 2.0), (3_386_958.0, 5_129_488.0), (1e-6, 3e-6), (299.1, 299.4)];
-    for (low, high) in spans {
+    let spans = "0..1 0.1..0.35 15.98..54 -3..2 3386958..5129488 1e-6..3e-6 299.1..299.4".split(' ');
+    for (low, high) in spans.map(|it| it.split_once("..").unwrap()) {
+        let [low, high]: [f64; 2] = [low, high].map(|it| it.parse().unwrap());
         for reach in [Reach::Values, Reach::Log] {
             let Some(scale) = AxisScale::new(reach, [low, high], (0.0, 400.0)) else { continue };
             let ticks = scale.ticks(6);
@@ -57,16 +57,12 @@ fn ticks_are_round_inside_and_told_apart() {
             assert!(ticks.iter().all(|tick| (-1.0..=401.0).contains(&scale.place(tick.value).unwrap())), "{ticks:?}");
         }
     }
-    let tenths: Vec<f64> =
-        AxisScale::new(Reach::Values, [0.0, 0.5], (0.0, 1.0)).unwrap().ticks(6).iter().map(|it| it.value).collect();
-    assert_eq!(tenths, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]);
-    let decades: Vec<String> = AxisScale::new(Reach::Log, [0.02, 20_000.0], (0.0, 1.0))
-        .unwrap()
-        .ticks(8)
-        .into_iter()
-        .map(|it| it.label)
-        .collect();
-    assert_eq!(decades, ["0.01", "0.1", "1", "10", "100", "1000", "10k"]);
+    let labels = |reach, values: [f64; 2], most| {
+        let scale = AxisScale::new(reach, values, (0.0, 1.0)).unwrap();
+        scale.ticks(most).into_iter().map(|it| it.label).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(labels(Reach::Values, [0.0, 0.5], 6), "0 0.1 0.2 0.3 0.4 0.5");
+    assert_eq!(labels(Reach::Log, [0.02, 20_000.0], 8), "0.01 0.1 1 10 100 1000 10k");
 }
 
 #[test]

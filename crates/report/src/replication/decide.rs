@@ -283,147 +283,112 @@ mod tests {
     use super::*;
     use crate::published::Published;
 
-    /// What a claim with one check comes to, of settings `a`, `b` and `c`.
-    fn holds(claim: &str, check: &str, values: [&[f64]; 3]) -> ClaimOutcome {
-        let answer = decided(claim, check, values);
-        let deviation = answer.deviation.unwrap_or(f64::NAN);
-        // What is drawn and what is said agree; of a size within the noise only its distance is known.
-        match answer.holds {
-            ClaimOutcome::Yes => assert!((0.0..=1.0).contains(&deviation), "{answer:?}"),
-            ClaimOutcome::No | ClaimOutcome::Deviates => assert!(deviation >= 1.0, "{answer:?}"),
-            _ => {}
-        }
-        answer.holds
+    /// A file with one claim.
+    fn article(claim: &str) -> Result<Published, String> {
+        let text = format!(
+            "[source]\ntitle = 't'\nabout = 'a'\nlanguage = 'l'\nfigures = 'text'\n[machine]\n[experiment]\nplans = ['p']\n\
+             [[experiment.load]]\nname = 'l'\nwhat = 'w'\nmetrics = ['m']\n[[claim]]\nid = 'c'\ntext = 't'\n{claim}\n"
+        );
+        Published::parse(&text).map_err(|error| error.to_string())
     }
 
     fn decided(claim: &str, check: &str, values: [&[f64]; 3]) -> Answer {
-        decided_with(claim, &format!("plan = 'p'\nmetric = 'm'\n{check}"), values)
-    }
-
-    /// Of a check whole with its plan and metrics.
-    fn decided_with(claim: &str, check: &str, values: [&[f64]; 3]) -> Answer {
         let names = ["a", "b", "c", "d"].into_iter();
         let among: Vec<&str> = names.filter(|name| check.contains(&format!("'{name}'"))).collect();
-        let text = format!(
-            "[source]\ntitle = 't'\nabout = 'a'\nlanguage = 'l'\nfigures = 'text'\n[machine]\n[experiment]\nplans = ['p']\n\
-             [[experiment.load]]\nname = 'l'\nwhat = 'w'\nmetrics = ['m']\n[[claim]]\nid = 'c'\nkind = 'approx'\ntext = 't'\n\
-             {claim}\namong = {among:?}\n[[claim.check]]\n{check}\n"
-        );
-        let published = Published::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let check = format!("[[claim.check]]\nplan = 'p'\n{}", check.replace("; ", "\n"));
+        let claim = format!("kind = 'approx'\n{}\namong = {among:?}\n{check}", claim.replace("; ", "\n"));
+        let claim = &article(&claim).unwrap().claims[0];
         let settings = [("a", values[0]), ("b", values[1]), ("c", values[2])];
-        let claim = &published.claims[0];
         decide(claim, &claim.checks[0], &evidence("p", "m", &settings))
     }
 
-    const TENS: &[f64] = &[10.0, 10.1, 9.9, 10.0];
-    const ELEVENS: &[f64] = &[11.0, 11.1, 10.9, 11.0];
-    const LEVEL: &[f64] = &[10.0, 10.01, 9.99, 10.0];
-    const NOISE: &[f64] = &[8.0, 12.5, 9.0, 11.0];
+    /// What a claim comes to: its own lines, its check, what settings `a`, `b` and `c` measured, and the outcome. T is about ten,
+    /// E about eleven, D about twelve, L ten with little noise, N ten with much; `1` and `2` are one block each.
+    const DECIDED: &str = "\
+        | is = 'alike'; settings = ['a', 'b']; within = 0.05 | TTT | Yes
+        | is = 'alike'; settings = ['a', 'b']; within = 0.05 | TET | No
+        | is = 'alike'; settings = ['a', 'b']; within = 0.05 | TNT | Tie
+        | is = 'alike'; settings = ['a', 'b']; within = 0.05; deviates_within = 0.15 | TTT | Yes
+        | is = 'alike'; settings = ['a', 'b']; within = 0.05; deviates_within = 0.15 | TET | Deviates
+        | is = 'alike'; settings = ['a', 'b']; within = 0.05; deviates_within = 0.15 | TDT | No
+        tolerance_factor = 1.5 | is = 'between'; setting = 'a'; from = 9.0; to = 12.0 | TTT | Yes
+        tolerance_factor = 1.5 | is = 'between'; setting = 'a'; from = 5.0; to = 8.0 | TTT | Deviates
+        tolerance_factor = 1.5 | is = 'between'; setting = 'a'; from = 12.0; to = 20.0 | TTT | Deviates
+        tolerance_factor = 1.5 | is = 'between'; setting = 'a'; from = 5.0; to = 6.0 | TTT | No
+        tolerance_factor = 1.5 | is = 'between'; setting = 'a'; from = 16.0; to = 20.0 | TTT | No
+        ratio = 1.12; tolerance = 0.03 | is = 'ratio'; of = ['b', 'a'] | TET | Yes
+        ratio = 1.12; tolerance = 0.01 | is = 'ratio'; of = ['b', 'a'] | TET | No
+        tolerance_factor = 1.5 | is = 'change'; of = ['b', 'a']; value = 0.08 | TET | Yes
+        tolerance_factor = 1.5 | is = 'change'; of = ['b', 'a']; value = 0.30 | TET | Deviates
+        tolerance_factor = 1.5 | is = 'change'; of = ['b', 'a']; value = 0.05 | TET | Deviates
+        tolerance_factor = 1.5 | is = 'change'; of = ['b', 'a']; value = -0.1 | TET | No
+        tolerance_factor = 1.5 | is = 'change'; of = ['b', 'a']; value = 0.1 | TNT | Tie
+        | is = 'rising'; settings = ['a', 'b', 'c'] | TTE | Yes
+        | is = 'rising'; settings = ['a', 'b', 'c'] | TET | No
+        | is = 'rising'; settings = ['a', 'b', 'c'] | TNT | Tie
+        | is = 'rising'; settings = ['a', 'b', 'c'] | LLL | No
+        | is = 'rising'; settings = ['a', 'b', 'c'] | 012 | Tie
+        | is = 'above'; setting = 'c'; others = ['a', 'b']; metrics = ['m'] | 012 | Tie
+        | is = 'above'; setting = 'c'; others = ['a', 'b']; metrics = ['m'] | TTE | Yes
+        | is = 'proportional'; settings = ['a', 'b']; to = [100.0, 110.0]; within = 0.01 | TET | Yes
+        | is = 'proportional'; settings = ['a', 'b']; to = [100.0, 120.0]; within = 0.01 | TET | No
+        | is = 'level'; setting = 'a'; value = 10.3; within = 0.05 | TTT | Yes
+        | is = 'level'; setting = 'a'; value = 11.0; within = 0.05 | TTT | No
+        | is = 'at_least'; setting = 'b'; value = 10.5 | TTT | No
+        | is = 'at_least'; setting = 'd'; value = 10.5 | TTT | NotTried";
 
     #[test]
-    fn alike_needs_certainty_both_ways() {
-        let alike = "is = 'alike'\nsettings = ['a', 'b']\nwithin = 0.05";
-        assert_eq!(holds("", alike, [TENS, TENS, TENS]), ClaimOutcome::Yes);
-        assert_eq!(holds("", alike, [TENS, ELEVENS, TENS]), ClaimOutcome::No);
-        assert_eq!(holds("", alike, [TENS, NOISE, TENS]), ClaimOutcome::Tie);
-    }
-
-    #[test]
-    fn what_is_beyond_the_first_limit_and_within_the_second_deviates() {
-        let alike = "is = 'alike'\nsettings = ['a', 'b']\nwithin = 0.05\ndeviates_within = 0.15";
-        assert_eq!(holds("", alike, [TENS, TENS, TENS]), ClaimOutcome::Yes);
-        assert_eq!(holds("", alike, [TENS, ELEVENS, TENS]), ClaimOutcome::Deviates);
-        assert_eq!(holds("", alike, [TENS, &[12.0, 12.1, 11.9, 12.0], TENS]), ClaimOutcome::No);
-        let between = |from: f64, to: f64| {
-            let check = format!("is = 'between'\nsetting = 'a'\nfrom = {from:?}\nto = {to:?}");
-            holds("tolerance_factor = 1.5", &check, [TENS, TENS, TENS])
+    fn claims_are_decided_by_certainty_both_ways() {
+        let values = |letter: char| -> &[f64] {
+            match letter {
+                'T' => &[10.0, 10.1, 9.9, 10.0],
+                'E' => &[11.0, 11.1, 10.9, 11.0],
+                'D' => &[12.0, 12.1, 11.9, 12.0],
+                'L' => &[10.0, 10.01, 9.99, 10.0],
+                'N' => &[8.0, 12.5, 9.0, 11.0],
+                '0' => &[10.0],
+                '1' => &[10.5],
+                _ => &[11.0],
+            }
         };
-        assert_eq!(between(9.0, 12.0), ClaimOutcome::Yes);
-        assert_eq!((between(5.0, 8.0), between(12.0, 20.0)), (ClaimOutcome::Deviates, ClaimOutcome::Deviates));
-        assert_eq!((between(5.0, 6.0), between(16.0, 20.0)), (ClaimOutcome::No, ClaimOutcome::No));
+        for row in DECIDED.lines() {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let [claim, check, letters, outcome] = cells[..] else { panic!("{row}") };
+            let letters: Vec<char> = letters.chars().collect();
+            let metric = if check.contains("metrics = ") { "" } else { "metric = 'm'; " };
+            let all = [0, 1, 2].map(|at| values(letters[at]));
+            let answer = decided(claim, &format!("{metric}{check}"), all);
+            assert_eq!(format!("{:?}", answer.holds), outcome, "{row}");
+            // What is drawn and what is said agree; of a size within the noise only its distance is known.
+            let deviation = answer.deviation.unwrap_or(f64::NAN);
+            match answer.holds {
+                ClaimOutcome::Yes => {
+                    assert!(letters[0] == '0' || (0.0..=1.0).contains(&deviation) || check.contains("above"), "{row} {answer:?}")
+                }
+                ClaimOutcome::No | ClaimOutcome::Deviates => assert!(deviation >= 1.0, "{row} {answer:?}"),
+                _ => {}
+            }
+        }
     }
 
     #[test]
     fn a_check_that_leaves_out_what_the_claim_names_is_refused() {
-        let text = |among: &str, check: &str| {
-            format!(
-                "[source]\ntitle = 't'\nabout = 'a'\nlanguage = 'l'\nfigures = 'text'\n[machine]\n[experiment]\nplans = ['p']\n\
-                 [[experiment.load]]\nname = 'l'\nwhat = 'w'\nmetrics = ['m']\n[[claim]]\nid = 'c'\nkind = 'direction'\n\
-                 text = 't'\n{among}\n[[claim.check]]\nplan = 'p'\nis = 'above'\nsetting = 'a'\n{check}\n"
-            )
+        let parsed = |among: &str, check: &str| {
+            let above = "[[claim.check]]\nplan = 'p'\nis = 'above'\nsetting = 'a'";
+            article(&format!("kind = 'direction'\n{among}\n{above}\n{check}"))
         };
-        let parsed =
-            |among: &str, check: &str| Published::parse(&text(among, check)).map_err(|error| error.to_string());
+        let among = "among = ['a', 'b', 'c']\nlevels = [100, 50]";
         let whole = "metrics = ['at_100_w', 'at_50_w']\nothers = ['b', 'c']";
-        assert!(parsed("among = ['a', 'b', 'c']\nlevels = [100, 50]", whole).is_ok());
-        for (among, check) in [
-            ("among = ['a', 'b', 'c']\nlevels = [100, 50]", "metrics = ['at_100_w', 'at_50_w']\nothers = ['b']"),
-            ("among = ['a', 'b', 'c']\nlevels = [100, 50]", "metrics = ['at_100_w']\nothers = ['b', 'c']"),
-            ("", whole),
-        ] {
+        assert!(parsed(among, whole).is_ok());
+        let (few, low) = (whole.replace(", 'c'", ""), whole.replace(", 'at_50_w'", ""));
+        for (among, check) in [(among, few.as_str()), (among, &low), ("", whole)] {
             assert!(parsed(among, check).is_err_and(|why| why.starts_with("claim 'c': ")), "{among} {check}");
         }
     }
 
     #[test]
-    fn a_ratio_is_within_its_tolerance_or_not() {
-        let ratio = "is = 'ratio'\nof = ['b', 'a']";
-        assert_eq!(holds("ratio = 1.12\ntolerance = 0.03", ratio, [TENS, ELEVENS, TENS]), ClaimOutcome::Yes);
-        assert_eq!(holds("ratio = 1.12\ntolerance = 0.01", ratio, [TENS, ELEVENS, TENS]), ClaimOutcome::No);
-    }
-
-    #[test]
-    fn a_size_has_a_sign_and_a_factor() {
-        let change = |value: f64| format!("is = 'change'\nof = ['b', 'a']\nvalue = {value:?}");
-        let holds = |value: f64, b| holds("tolerance_factor = 1.5", &change(value), [TENS, b, TENS]);
-        assert_eq!(holds(0.08, ELEVENS), ClaimOutcome::Yes);
-        assert_eq!(holds(0.30, ELEVENS), ClaimOutcome::Deviates);
-        assert_eq!(holds(0.05, ELEVENS), ClaimOutcome::Deviates);
-        assert_eq!(holds(-0.1, ELEVENS), ClaimOutcome::No);
-        assert_eq!(holds(0.1, NOISE), ClaimOutcome::Tie);
-    }
-
-    #[test]
-    fn rising_may_rest_between_but_not_fall() {
-        let rising = "is = 'rising'\nsettings = ['a', 'b', 'c']";
-        assert_eq!(holds("", rising, [TENS, TENS, ELEVENS]), ClaimOutcome::Yes);
-        assert_eq!(holds("", rising, [TENS, ELEVENS, TENS]), ClaimOutcome::No);
-        assert_eq!(holds("", rising, [TENS, NOISE, TENS]), ClaimOutcome::Tie);
-        assert_eq!(holds("", rising, [LEVEL, LEVEL, LEVEL]), ClaimOutcome::No);
-    }
-
-    #[test]
-    fn one_block_decides_no_direction() {
-        let once: [&[f64]; 3] = [&[10.0], &[10.5], &[11.0]];
-        let above = "is = 'above'\nsetting = 'c'\nothers = ['a', 'b']\nmetrics = ['m']";
-        let decided = |check: &str| decided_with("", &format!("plan = 'p'\n{check}"), once).holds;
-        assert_eq!(decided("is = 'rising'\nmetric = 'm'\nsettings = ['a', 'b', 'c']"), ClaimOutcome::Tie);
-        assert_eq!(decided(above), ClaimOutcome::Tie);
-        assert_eq!(decided_with("", &format!("plan = 'p'\n{above}"), [TENS, TENS, ELEVENS]).holds, ClaimOutcome::Yes);
-    }
-
-    #[test]
-    fn proportions_levels_and_what_was_not_measured() {
-        let to = |numbers: &str| format!("is = 'proportional'\nsettings = ['a', 'b']\nto = {numbers}\nwithin = 0.01");
-        assert_eq!(holds("", &to("[100.0, 110.0]"), [TENS, ELEVENS, TENS]), ClaimOutcome::Yes);
-        assert_eq!(holds("", &to("[100.0, 120.0]"), [TENS, ELEVENS, TENS]), ClaimOutcome::No);
-        let level = |value: f64| format!("is = 'level'\nsetting = 'a'\nvalue = {value:?}\nwithin = 0.05");
-        assert_eq!(holds("", &level(10.3), [TENS, TENS, TENS]), ClaimOutcome::Yes);
-        assert_eq!(holds("", &level(11.0), [TENS, TENS, TENS]), ClaimOutcome::No);
-        assert_eq!(holds("", "is = 'at_least'\nsetting = 'b'\nvalue = 10.5", [TENS, TENS, TENS]), ClaimOutcome::No);
-        assert_eq!(
-            holds("", "is = 'at_least'\nsetting = 'd'\nvalue = 10.5", [TENS, TENS, TENS]),
-            ClaimOutcome::NotTried
-        );
-    }
-
-    #[test]
-    fn a_choice_of_some_levels_has_its_share_of_the_error_rate() {
+    fn choices_share_the_error_rate_and_numbers_have_four_digits() {
         assert_eq!([choices(3, 2), choices(10, 6), choices(4, 4), choices(4, 1)], [3.0, 210.0, 1.0, 4.0]);
-    }
-
-    #[test]
-    fn numbers_have_four_digits() {
         let told = [54.0412, 0.591_96, 16_998_884.2, 125.0, 0.0, -3.115].map(number);
         assert_eq!(told, ["54.04", "0.592", "16998884", "125", "0", "-3.115"]);
     }

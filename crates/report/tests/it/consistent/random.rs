@@ -39,45 +39,36 @@ impl Dice {
     }
 }
 
-fn label(index: usize) -> String {
-    format!("s{index}")
-}
-
 /// A plan over so many settings, and its metrics.
 fn plan(settings: usize, metrics: Vec<Metric>) -> Started {
     let labels: Vec<(String, String)> =
-        (0..settings).map(|at| (label(at), format!("freq={}MHz", 100 * (at + 1)))).collect();
-    let labels: Vec<(&str, &str)> = labels.iter().map(|(label, turns)| (label.as_str(), turns.as_str())).collect();
-    Started {
-        settle_ns: 0,
-        load: serde_json::json!({"kind": "idle"}),
-        ..journals::started("sim:formula", &labels, metrics)
-    }
+        (0..settings).map(|at| (format!("s{at}"), format!("freq={}MHz", 100 * (at + 1)))).collect();
+    let labels: Vec<(&str, &str)> = labels.iter().map(|(label, turns)| (&**label, &**turns)).collect();
+    let (settle_ns, load) = (0, serde_json::json!({"kind": "idle"}));
+    Started { settle_ns, load, ..journals::started("sim:formula", &labels, metrics) }
 }
 
-/// Runs a plan: each metric at a setting is its level times a factor, with noise; counts are whole numbers, often none.
-fn measured(
-    started: &Started,
-    levels: &[f64],
-    counts: &[bool],
-    sigmas: &[f64],
-    factors: &[Vec<f64>],
-    failing: Option<u32>,
-) -> Vec<Event> {
+/// What a plan measures of each metric: its level, whether it is a count, which is whole and often none, its noise, and its
+/// factor at each setting.
+struct Measure {
+    level: f64,
+    counts: bool,
+    sigma: f64,
+    factors: Vec<f64>,
+}
+
+/// Runs a plan.
+fn measured(started: &Started, measures: &[Measure], failing: Option<u32>) -> Vec<Event> {
     let mut bench = FormulaBench::new(SECOND, |trial: &PlannedTrial| {
         if failing == Some(trial.setting) {
             return Err(Void::LoadFailed { why: "it does not run here".into() });
         }
         let mut draws = Draws::new(started.seed, Purpose::Noise, u64::from(trial.trial), 0);
         let mut outcome = Outcome::default();
-        for (place, metric) in started.metrics.iter().enumerate() {
-            let level = levels[place] * factors[place][trial.setting as usize];
-            let noise = draws.normal();
-            let value = if counts[place] {
-                (level + 1.5 * noise).max(0.0).floor()
-            } else {
-                level * (sigmas[place] * noise).exp()
-            };
+        for (metric, of) in started.metrics.iter().zip(measures) {
+            let (level, noise) = (of.level * of.factors[trial.setting as usize], draws.normal());
+            let count = (level + 1.5 * noise).max(0.0).floor();
+            let value = if of.counts { count } else { level * (of.sigma * noise).exp() };
             outcome.metrics.insert(metric.name.clone(), value);
         }
         Ok(outcome)
@@ -85,6 +76,11 @@ fn measured(
     let mut journal = Vec::new();
     run(started, &mut bench, &mut journal).unwrap();
     journal
+}
+
+fn named(name: &str, higher: bool, judged: bool) -> Metric {
+    let better = if higher { Better::Higher } else { Better::Lower };
+    Metric { name: name.into(), better, judged, boundary: None }
 }
 
 /// One experiment of a seed.
@@ -95,27 +91,22 @@ pub(crate) fn experiment(seed: u64) -> Vec<Event> {
     let asked = 1 + dice.below(3);
     let chosen: Vec<_> = (0..asked).map(|_| known.remove(dice.below(known.len()))).collect();
     let judged: Vec<bool> = (0..asked).map(|place| place == 0 || dice.chance(0.7)).collect();
-    let mut metrics: Vec<(Metric, f64, bool)> = chosen
-        .iter()
-        .zip(&judged)
-        .map(|(&(name, higher, level, counts), judged)| {
-            let better = if higher { Better::Higher } else { Better::Lower };
-            (journals::metric(name, better, *judged, None), level, counts)
-        })
-        .collect();
+    let metric = |((name, higher, level, counts), judged)| (named(name, higher, judged), level, counts);
+    let mut metrics: Vec<(Metric, f64, bool)> = chosen.into_iter().zip(judged).map(metric).collect();
     metrics.sort_by_key(|(metric, ..)| !metric.judged);
     let margin = dice.one(&[0.005, 0.01, 0.02, 0.05, 0.1]);
     let sigmas: Vec<f64> = metrics.iter().map(|_| margin * dice.one(&[0.05, 0.1, 0.3, 0.6, 1.5])).collect();
     let steps = [0.0, 0.0, 0.5, -0.5, 0.9, -0.9, 1.2, -1.2, 3.0, -3.0, 10.0, -10.0];
     let falling = dice.chance(0.3);
-    let factors = |dice: &mut Dice| -> Vec<f64> {
-        let all = (0..settings).map(|at| {
+    let mut measures = Vec::new();
+    for ((_, level, counts), sigma) in metrics.iter().zip(sigmas) {
+        let factor = |at: usize| {
             let step = if falling { -dice.one(&[0.0, 0.3, 2.0, 5.0]) * at as f64 } else { dice.one(&steps) };
             if at == 0 { 1.0 } else { (step * margin).exp() }
-        });
-        all.collect()
-    };
-    let factors: Vec<Vec<f64>> = metrics.iter().map(|_| factors(&mut dice)).collect();
+        };
+        let factors = (0..settings).map(factor).collect();
+        measures.push(Measure { level: *level, counts: *counts, sigma, factors });
+    }
     let mut started = plan(settings, metrics.iter().map(|(metric, ..)| metric.clone()).collect());
     (started.seed, started.margin, started.max_blocks) = (seed, margin, dice.one(&[4, 8, 12, 16, 24]));
     started.robust = dice.chance(0.1);
@@ -135,22 +126,17 @@ pub(crate) fn experiment(seed: u64) -> Vec<Event> {
         };
         started.requirements = vec![Requirement::parse(&format!("{}{relation}{limit}", metric.name)).unwrap()];
     }
-    let failing =
-        dice.chance(0.05).then(|| u32::try_from(1 + dice.below(settings - 1)).unwrap()).filter(|_| settings > 2);
-    let levels: Vec<f64> = metrics.iter().map(|(_, level, _)| *level).collect();
-    let counts: Vec<bool> = metrics.iter().map(|(.., counts)| *counts).collect();
-    measured(&started, &levels, &counts, &sigmas, &factors, failing)
+    let failing = dice.chance(0.05).then(|| u32::try_from(1 + dice.below(settings - 1)).unwrap());
+    measured(&started, &measures, failing.filter(|_| settings > 2))
 }
 
 /// An experiment of known factors by setting: metrics as name, whether more is better, and noise; at most two of them.
 pub(crate) fn made(metrics: &[(&str, bool, f64)], factors: &[[f64; 2]]) -> Vec<Event> {
-    let of = |(name, higher, _): &(&str, bool, f64)| {
-        journals::metric(name, if *higher { Better::Higher } else { Better::Lower }, true, None)
+    let all = metrics.iter().map(|(name, higher, _)| named(name, *higher, true)).collect();
+    let started = Started { margin: 0.01, ..plan(factors.len(), all) };
+    let measure = |(place, (_, _, sigma)): (usize, &(&str, bool, f64))| {
+        let factors = factors.iter().map(|of| of[place]).collect();
+        Measure { level: 100.0, counts: false, sigma: *sigma, factors }
     };
-    let mut started = plan(factors.len(), metrics.iter().map(of).collect());
-    started.margin = 0.01;
-    let by_metric = |place: usize| factors.iter().map(|of| of[place]).collect();
-    let factors: Vec<Vec<f64>> = (0..metrics.len()).map(by_metric).collect();
-    let sigmas: Vec<f64> = metrics.iter().map(|(.., sigma)| *sigma).collect();
-    measured(&started, &vec![100.0; metrics.len()], &vec![false; metrics.len()], &sigmas, &factors, None)
+    measured(&started, &metrics.iter().enumerate().map(measure).collect::<Vec<_>>(), None)
 }
