@@ -4,8 +4,11 @@
 //! The crates below import this one as a dev-dependency, so only their integration tests can: in a unit test inside of
 //! `src` their types would be others than here.
 
+#[cfg(feature = "faults")]
 pub mod faults;
 pub mod formula;
 pub mod formula_fleet;
+pub mod machines;
 pub mod race;
+#[cfg(feature = "searches")]
 pub mod replay;

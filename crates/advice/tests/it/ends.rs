@@ -1,16 +1,11 @@
 //! How searches end: with a setting, with the start, with nothing that keeps the bound, undecided.
-use powerband_advice::{Ask, Observation, SearchConclusion};
+use powerband_advice::{Bound, Observation, Search, SearchConclusion, UndecidedReason};
 use powerband_testkit::replay::ReplayTable;
 
-use crate::{of_table, played, server};
+use crate::{few, louder, of_table, played, searched, server};
 
 fn ended(table: &ReplayTable, seed: u64) -> SearchConclusion {
     played(table.problem(seed), of_table(table, seed)).1
-}
-
-/// Ten settings of a table, so that they race.
-fn few(table: &ReplayTable, seed: u64) -> ReplayTable {
-    table.varied(seed, 10.5 / table.goal.len() as f64, table.limit)
 }
 
 #[test]
@@ -44,17 +39,8 @@ fn what_could_not_be_shown_to_keep_a_bound_is_no_proof_that_the_start_is_best() 
     let mut table = few(&server(7, 0.8), 7);
     table.start = (table.goal.iter().copied().fold(f64::NEG_INFINITY, f64::max) + 1.0, table.limit - 3.0);
     table.tail.fill(table.limit - 0.05);
-    let mut random = powerband_stats::Draws::new(7, powerband_stats::Purpose::Noise, 7, 0);
-    let mut search = powerband_advice::Search::new(table.problem(7)).unwrap();
-    while let Ask::Run(candidate) = search.ask() {
-        let (goal, tail) = table.run(candidate, &mut random, 10.0);
-        search.tell(candidate, Observation::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
-    }
-    let end = search.ask();
-    assert!(
-        matches!(end, Ask::End(SearchConclusion::Undecided { why: powerband_advice::UndecidedReason::NotShown, .. })),
-        "{end:?}"
-    );
+    let (_, end) = played(table.problem(7), louder(&table, 7, 10.0));
+    assert!(matches!(end, SearchConclusion::Undecided { why: UndecidedReason::NotShown, .. }), "{end:?}");
 }
 
 #[test]
@@ -82,7 +68,7 @@ fn of_settings_that_break_one_bound_alike_the_one_nearest_to_the_other_comes_clo
         (table.start.1, table.limit) = (lowest + 2.0, lowest - 1.0);
         let mut problem = table.problem(8);
         // Nothing changes what the second bound limits.
-        let second = powerband_advice::Bound { limit: 0.0, above_start: Some(-5.0), ..problem.bounds[0].clone() };
+        let second = Bound { limit: 0.0, above_start: Some(-5.0), ..problem.bounds[0].clone() };
         problem.bounds.push(second);
         problem.noise.bounds.push(None);
         let mut answer = of_table(&table, 8);
@@ -120,13 +106,9 @@ fn once_confirmed_the_certificate_is_that_of_the_answer() {
     let mut losses = Vec::new();
     for seed in 0..8 {
         let table = server(seed, 0.5);
-        let mut random = powerband_stats::Draws::new(seed, powerband_stats::Purpose::Noise, 7, 0);
-        let mut search = powerband_advice::Search::new(table.problem(seed)).unwrap();
-        while let Ask::Run(candidate) = search.ask() {
-            let (goal, tail) = table.run(candidate, &mut random, 3.0);
-            search.tell(candidate, Observation::Valid { goal, bounds: vec![tail] }, 20.0, 0.0);
-        }
-        if let Ask::End(SearchConclusion::Confirmed(kept)) = search.ask() {
+        let search = Search::new(table.problem(seed)).unwrap();
+        let (search, _, end) = searched(search, louder(&table, seed, 3.0));
+        if let SearchConclusion::Confirmed(kept) = end {
             let standing = search.standing();
             assert_eq!(standing.incumbent, Some(kept.point));
             assert!((standing.goal.unwrap().mean - kept.goal).abs() < 0.1, "{standing:?}");
@@ -136,11 +118,8 @@ fn once_confirmed_the_certificate_is_that_of_the_answer() {
     assert!(losses.len() >= 3 && losses.iter().all(|loss| (0.0..0.3).contains(loss)), "{losses:?}");
     // A race has measured every setting and fits no model to say what was missed.
     let few = few(&server(6, 0.6), 6);
-    let (mut search, mut answer) = (powerband_advice::Search::new(few.problem(6)).unwrap(), of_table(&few, 6));
-    while let Ask::Run(candidate) = search.ask() {
-        search.tell(candidate, answer(candidate, 0), 20.0, 0.0);
-    }
-    let Ask::End(SearchConclusion::Confirmed(kept)) = search.ask() else { panic!("{:?}", search.ask()) };
+    let (search, _, end) = searched(Search::new(few.problem(6)).unwrap(), of_table(&few, 6));
+    let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
     assert_eq!((search.standing().certificate, search.standing().incumbent), (None, Some(kept.point)));
 }
 

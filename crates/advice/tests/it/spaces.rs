@@ -5,7 +5,7 @@ use powerband_advice::{
 };
 use powerband_stats::{Draws, Purpose};
 
-use crate::{long, of_table, played, server};
+use crate::{of_table, played, server};
 
 fn factor(name: &str, kind: FactorKind) -> Factor {
     Factor { name: name.to_owned(), kind, switch_s: 0.0 }
@@ -111,13 +111,6 @@ fn plays_large(sides: &[u16]) {
 #[test]
 fn a_space_of_many_thousands_is_searched_by_a_spread_and_neighbours() {
     plays_large(&[24, 24, 16]);
-}
-
-#[test]
-fn sweep_a_hundred_thousand_settings_are_searched_as_well() {
-    if long() {
-        plays_large(&[20, 20, 10, 5, 5]);
-    }
 }
 
 #[test]

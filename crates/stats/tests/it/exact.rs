@@ -214,6 +214,12 @@ fn measured_apart() {
     close(apart.df, 4.0 / (1.0 / 18.0 + 25.0 / 27.0), 1e-12);
     assert_eq!(sessions(&a, &b), Some(apart));
     assert_eq!((sessions(&a[..2], &b), welch(&a[..1], &b)), (None, None));
+    let rules = Rules { scale: powerband_stats::Scale::Linear, margin: 1.0, ..Rules::default() };
+    let judged = |a: &[f64], b: &[f64]| sessions(a, b).unwrap().judge_sessions(3, &rules, 1);
+    assert_eq!(judged(&[10.0, 10.1, 9.9], &[5.0, 5.1, 4.9]).claim, Claim::Higher);
+    assert_eq!(judged(&[5.02, 5.1, 4.9], &[5.0, 5.1, 4.9]).claim, Claim::Same);
+    let open = judged(&[5.0, 7.0, 3.0], &[5.5, 8.0, 4.5]);
+    assert!(open.claim.is_open() && open.predicted.unwrap().blocks > 3);
     let (low, high) = apart.interval(apart.p());
     assert!(low < 0.0 && high.abs() < 1e-9, "the interval at level p just touches zero");
     // Two experiments with a reference in common: differences of differences, variances added.

@@ -1,27 +1,15 @@
-//! Tests of the statistics as a caller sees them: worked figures, invariances, and error rates by simulation.
+//! Tests of the statistics as a caller sees them: worked figures, invariances, recorded results, and error rates in short.
 
 #![expect(clippy::unwrap_used, reason = "what is shared between tests stands outside a test function")]
 #![expect(clippy::print_stdout, reason = "measured rates are worth reading when a test fails")]
 
-mod apart;
 mod beginnings;
 mod calibrated;
+mod chance;
 mod exact;
-mod false_alarms;
-mod fleet_statistics;
 mod invariance;
 mod knees;
-mod machine_time;
-mod machines;
-mod margins;
-mod naive;
 mod orders;
 mod outliers;
-mod paths;
-mod power;
-mod ranks;
-mod runs;
+mod recorded;
 mod tables;
-mod unequal;
-mod unequal_same;
-mod unnamed;

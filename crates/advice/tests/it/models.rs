@@ -1,48 +1,10 @@
-//! Whether the model's intervals and its certificate mean what they say.
+//! What the model learns of noise, and whether its draws are those of its predictions.
 use std::sync::Arc;
 
 use powerband_advice::{Coordinates, Data, Prior, Process};
 use powerband_stats::{Draws, Purpose};
 
-use crate::{seeds, server};
-
-#[test]
-fn sweep_ninety_percent_intervals_cover() {
-    let (mut inside, mut all, mut errors) = ([0.0; 2], 0.0, [0.0; 2]);
-    for seed in seeds(20, 200) {
-        let table = server(seed, 0.5);
-        let coordinates = Arc::new(Coordinates::new(&table.space));
-        let mut random = Draws::new(seed, Purpose::Trial, 11, 0);
-        let mut order: Vec<usize> = (0..table.goal.len()).collect();
-        random.shuffle(&mut order);
-        let (seen, rest) = order.split_at(12);
-        for metric in 0..2 {
-            let (prior, truth, trends, start) = if metric == 0 {
-                (Prior::watts(), &table.goal, &table.trends.0, table.start.0)
-            } else {
-                (Prior::tail(), &table.tail, &table.trends.1, table.start.1)
-            };
-            let mut data = Data::default();
-            for point in seen {
-                data.add(Some(*point), &[truth[*point] + 0.01 * random.normal()]);
-            }
-            let process = Process::fit(&coordinates, &prior, &prior.mean(start, trends), &data);
-            for point in rest {
-                let prediction = process.predict(*point);
-                let off = (prediction.mean() - truth[*point]).abs();
-                inside[metric] += f64::from(u8::from(off <= 1.645 * prediction.variance().sqrt()));
-                errors[metric] += off;
-            }
-            all += 0.5 * rest.len() as f64;
-        }
-    }
-    let shares = inside.map(|count| count / all);
-    println!("covered {shares:?}, mean error {:?}", errors.map(|sum| sum / all));
-    // Surfaces of laws, not draws from the prior: narrow intervals are the failure, wide ones cost trials.
-    for share in shares {
-        assert!((0.80..0.995).contains(&share), "{shares:?}");
-    }
-}
+use crate::server;
 
 #[test]
 fn repeats_teach_the_noise() {
@@ -93,4 +55,25 @@ fn draws_have_the_moments_of_the_predictions() {
     let alone = process.predict(10).variance().sqrt();
     assert!(apart(0, 1) - (process.predict(10).mean() - process.predict(11).mean()).abs() < alone);
     assert!(process.predict(24).variance() < 0.3 * process.predict(10).variance());
+}
+
+#[test]
+fn noise_that_grows_with_the_level_is_learned() {
+    let table = server(3, 0.5);
+    let coordinates = Arc::new(Coordinates::new(&table.space));
+    let prior = Prior::tail();
+    let ratio = |growth: f64| {
+        let mut random = Draws::new(2, Purpose::Trial, 13, 0);
+        let mut data = Data::default();
+        for (point, level) in [(3, 4.5), (10, 5.0), (20, 5.5), (30, 6.0), (40, 6.5)] {
+            let sd = 0.01 * (growth * (level - 4.5_f64)).exp();
+            let runs: Vec<f64> = (0..8).map(|_| level + sd * random.normal()).collect();
+            data.add(Some(point), &runs);
+        }
+        let process = Process::fit(&coordinates, &prior, &prior.mean(4.5, &table.trends.1), &data);
+        (process.noise_variance(6.5) / process.noise_variance(4.5)).sqrt()
+    };
+    let (even, growing) = (ratio(0.0), ratio(1.0));
+    assert!(even < 1.6, "even noise seems to grow {even} times");
+    assert!(growing > 2.5, "noise that grows 7.4 times seems to grow {growing} times");
 }

@@ -4,9 +4,7 @@ use std::path::Path;
 
 use powerband_advice::{Bound, Candidate, Factor, FactorKind, Goal, Prior, Problem, RunNoise, Space};
 use powerband_stats::{Draws, Purpose};
-use powerband_testkit::replay::ReplayServer;
-
-use crate::frequencies_of;
+use powerband_testkit::replay::{FrequencyAxis, ReplayServer};
 
 /// A machine whose truth is known. All values are natural logarithms.
 #[derive(Debug, Clone)]
@@ -134,7 +132,7 @@ pub(crate) fn drawn(family: &str, seed: u64, steepness: f64) -> Surface {
     let strict = 0.3 + 0.6 * random.uniform();
     let freqs: Vec<f64> = (0..9).map(|step| 1.2 + 0.2 * f64::from(step)).collect();
     let server = ReplayServer::drawn(&mut random);
-    let table = server.table(&frequencies_of(&freqs), &DELAYS_US, (0.01, 0.01), strict);
+    let table = server.table(&FrequencyAxis::Frequencies(freqs), &DELAYS_US, (0.01, 0.01), strict);
     let (mut goal, mut tail, mut start, mut limit) = (table.goal, table.tail, table.start, table.limit);
     if family != "law" {
         let (of, bends) = (goal_of(family, &mut random), smooth(&mut random, 0.5, 0.15));
@@ -179,7 +177,6 @@ pub(crate) enum Limit {
 type Rows = BTreeMap<Option<Vec<u32>>, Vec<(f64, f64)>>;
 
 /// Rows of a table by setting; none is the start. A delay of 1 µs means adaptive, and two knobs are searched uncapped.
-#[expect(clippy::disallowed_methods, reason = "a sweep reads the tables that it is given")]
 fn rows(folder: &Path, reading: &Reading) -> Rows {
     let text = std::fs::read_to_string(folder.join(reading.file)).unwrap();
     let mut lines = text.lines();
@@ -275,4 +272,44 @@ fn limit(surface: &Surface, limit: Limit) -> f64 {
             surface.tail[lowest].min(surface.start.1) + deviations * surface.tail_sd(lowest)
         }
     }
+}
+
+const TWO: &[&str] = &["freq_khz", "rx_usecs"];
+const THREE: &[&str] = &["freq_khz", "rx_usecs", "cap_w"];
+
+const fn reading(name: &'static str, file: &'static str, limit: Limit) -> Reading {
+    Reading { name, file, knobs: TWO, limit, louder: 1.0 }
+}
+
+/// The tables of runs.
+pub(crate) const fn readings() -> [Reading; 24] {
+    const QUIET: &str = "keyvalue-200k.csv";
+    const BUSY: &str = "keyvalue-600k.csv";
+    let us = Limit::Us(500.0);
+    [
+        reading("200k-2", QUIET, us),
+        Reading { knobs: THREE, ..reading("200k-3", QUIET, us) },
+        Reading { louder: 5.0, ..reading("200k-x5", QUIET, us) },
+        reading("200k-edge", QUIET, Limit::Edge(0.5, 300.0)),
+        reading("600k-2", BUSY, us),
+        Reading { knobs: THREE, ..reading("600k-3", BUSY, us) },
+        Reading { louder: 5.0, ..reading("600k-x5", BUSY, us) },
+        Reading { louder: 5.0, knobs: THREE, ..reading("600k-3-x5", BUSY, us) },
+        reading("600k-edge", BUSY, Limit::Edge(0.5, 500.0)),
+        reading("600k-lowest", BUSY, Limit::Lowest(-1.0)),
+        reading("600k-none", BUSY, Limit::Us(90.0)),
+        reading("corner-hi", "synthetic/corner-hi.csv", us),
+        reading("corner-lo", "synthetic/corner-lo.csv", Limit::Us(150.0)),
+        reading("flat", "synthetic/flat.csv", us),
+        reading("flat2", "synthetic/flat2.csv", Limit::Us(150.0)),
+        reading("infeas", "synthetic/infeas.csv", Limit::Us(25.0)),
+        reading("interact", "synthetic/interact.csv", Limit::Us(150.0)),
+        reading("noise5", "synthetic/noise5.csv", us),
+        reading("noise10", "synthetic/noise10.csv", us),
+        Reading { knobs: &["freq_khz", "rx_usecs", "zzz"], ..reading("nothing", "synthetic/nothing.csv", us) },
+        reading("sine", "synthetic/sine.csv", us),
+        reading("spike", "synthetic/spike.csv", Limit::Us(150.0)),
+        reading("startbest", "synthetic/startbest.csv", us),
+        reading("xor", "synthetic/xor.csv", Limit::Us(150.0)),
+    ]
 }
