@@ -2,7 +2,6 @@
 use std::collections::BTreeMap;
 
 use powerband_machine::*;
-use powerband_record::CpuList;
 
 pub(crate) const ROOT: &str = "/sys/devices/system/cpu/cpufreq";
 const GOVERNORS: &str = "conservative ondemand userspace powersave performance schedutil";
@@ -39,7 +38,7 @@ pub(crate) struct Fake {
     /// What cards were asked, request by request.
     pub(crate) requests: Vec<Coalescing>,
     /// What a group's quota reads back as; nothing when absent.
-    pub(crate) quota_reads: Option<&'static str>,
+    pub(crate) quota_reads: Option<String>,
     /// What was written, in order.
     pub(crate) written: Vec<(String, String)>,
     /// Actions so far.
@@ -126,10 +125,6 @@ impl Fake {
 
     pub(crate) fn show(&self, path: &str) -> &str {
         self.files.get(path).map_or("(none)", |text| text.trim_end())
-    }
-
-    pub(crate) fn policy(&self, number: u32, file: &str) -> &str {
-        self.show(&format!("{ROOT}/policy{number}/{file}"))
     }
 
     /// Somebody else's hand, past the ledger.
@@ -402,8 +397,8 @@ impl Change for Fake {
         let errno = if refused { Some(Errno::EIO) } else { self.perform(&turn.action).err() };
         let reads_back =
             turn.read_back.as_ref().and_then(|path| self.read(path).ok()).map(|text| text.trim_end().to_owned());
-        let quota = self.quota_reads.filter(|_| matches!(turn.action, Action::MakeGroup { .. }));
-        let reads_back = quota.map(str::to_owned).or(reads_back);
+        let quota = self.quota_reads.clone().filter(|_| matches!(turn.action, Action::MakeGroup { .. }));
+        let reads_back = quota.or(reads_back);
         ledger.done(entry, errno, reads_back.clone(), &mut |_| {})?;
         self.ledger = Some(ledger);
         self.settle();
@@ -430,8 +425,4 @@ impl Change for Fake {
     fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
         self.ledger.as_mut().unwrap().set_damage_aside()
     }
-}
-
-pub(crate) fn cpus(text: &str) -> CpuList {
-    text.parse().unwrap()
 }

@@ -1,11 +1,8 @@
 //! Meters on a machine made of a map of files, with a clock the test turns.
 #![expect(clippy::unwrap_used, reason = "the tests' own setup: a panic is a failed test")]
 
-mod cards;
 mod courses;
 mod fake;
 mod figures;
-mod finding;
-mod perf;
-mod reading;
-mod zones;
+mod properties;
+mod story;

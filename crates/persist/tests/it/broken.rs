@@ -1,54 +1,29 @@
 //! Files that are empty, huge, binary or not for us: told, never fatal, and nothing is made of them.
-use powerband_machine::Errno;
-use powerband_persist::BootStanding;
-
-use crate::tree::{Tree, at, cpus, every_knob};
+use crate::tree::{Tree, cpus, every_knob};
 
 /// Every file a source reads.
-const PATHS: [&str; 34] = [
-    "/boot/config-6.1.0",
-    "/proc/cmdline",
-    "/etc/modprobe.d/x.conf",
-    "/etc/systemd/network/x.link",
-    "/etc/udev/rules.d/x.rules",
-    "/etc/sysctl.d/x.conf",
-    "/etc/sysctl.conf",
-    "/etc/tmpfiles.d/x.conf",
-    "/etc/sysfs.conf",
-    "/etc/sysfs.d/x.conf",
-    "/etc/network/interfaces",
-    "/etc/sysconfig/network-scripts/ifcfg-eth0",
-    "/etc/NetworkManager/system-connections/x",
-    "/etc/init.d/x",
-    "/etc/init.d/cpuspeed",
-    "/etc/inittab",
-    "/etc/sysconfig/cpuspeed",
-    "/etc/default/cpufrequtils",
-    "/etc/init.d/cpufrequtils",
-    "/etc/systemd/system/x.service",
-    "/etc/default/cpupower",
-    "/etc/laptop-mode/conf.d/cpufreq.conf",
-    "/var/lib/power-profiles-daemon/state.ini",
-    "/etc/tlp.conf",
-    "/etc/tlp.d/x.conf",
-    "/etc/tuned/active_profile",
-    "/etc/tuned/tuned-main.conf",
-    "/etc/tuned/x/tuned.conf",
-    "/etc/tune-profiles/active-profile",
-    "/etc/auto-cpufreq.conf",
-    "/etc/rc.local",
-    "/etc/crontab",
-    "/etc/cron.d/x",
-    "/var/spool/cron/root",
-];
+const PATHS: &str = "/boot/config-6.1.0 /proc/cmdline /etc/modprobe.d/x.conf /etc/systemd/network/x.link \
+    /etc/udev/rules.d/x.rules /etc/sysctl.d/x.conf /etc/sysctl.conf /etc/tmpfiles.d/x.conf \
+    /etc/sysfs.conf /etc/sysfs.d/x.conf /etc/network/interfaces \
+    /etc/sysconfig/network-scripts/ifcfg-eth0 /etc/NetworkManager/system-connections/x \
+    /etc/init.d/x /etc/init.d/cpuspeed /etc/inittab /etc/sysconfig/cpuspeed \
+    /etc/default/cpufrequtils /etc/init.d/cpufrequtils /etc/systemd/system/x.service \
+    /etc/default/cpupower /etc/laptop-mode/conf.d/cpufreq.conf \
+    /var/lib/power-profiles-daemon/state.ini /etc/tlp.conf /etc/tlp.d/x.conf \
+    /etc/tuned/active_profile /etc/tuned/tuned-main.conf /etc/tuned/x/tuned.conf \
+    /etc/tune-profiles/active-profile /etc/auto-cpufreq.conf /etc/rc.local /etc/crontab \
+    /etc/cron.d/x /var/spool/cron/root";
 
 /// A machine on which every service is on.
 fn machine() -> Tree {
-    let units = ["+cpupower", "+tlp", "+tuned", "+power-profiles-daemon", "+auto-cpufreq", "+ondemand", "+thermald"];
-    let tree = cpus("acpi-cpufreq", "ondemand performance", "ondemand").systemd(&units);
-    let tree = tree.file("/etc/rc2.d/S10x", "").file("/etc/rc2.d/S11cpuspeed", "").file("/etc/rc2.d/Scpufrequtils", "");
-    let tree = tree.file("/proc/net/dev", "a\nb\n eth0: 1\n").file("coalesce:eth0", "rx-usecs 3\nadaptive-rx on\n");
-    tree.file("/proc/sys/vm/swappiness", "60\n").file("/sys/devices/system/cpu/cpufreq/ondemand/up_threshold", "80\n")
+    let mut tree = cpus("acpi-cpufreq", "ondemand performance", "ondemand");
+    tree.start_systemd("+cpupower +tlp +tuned +power-profiles-daemon +auto-cpufreq +ondemand +thermald");
+    ["S10x", "S11cpuspeed", "Scpufrequtils"].iter().for_each(|link| tree.put(&format!("/etc/rc2.d/{link}"), ""));
+    tree.put("/proc/net/dev", "a\nb\n eth0: 1\n");
+    tree.put("coalesce:eth0", "rx-usecs 3\nadaptive-rx on\n");
+    tree.put("/proc/sys/vm/swappiness", "60\n");
+    tree.put("/sys/devices/system/cpu/cpufreq/ondemand/up_threshold", "80\n");
+    tree
 }
 
 #[test]
@@ -74,7 +49,8 @@ fn whatever_the_files_hold_there_is_an_answer() {
     knobs.extend(["sysctl.vm.swappiness", "file:/proc/cmdline", "nic.rx-usecs@eth0"]);
     let mut answered = 0;
     for text in &texts {
-        let mut tree = PATHS.iter().fold(machine(), |tree, path| tree.file(path, text));
+        let mut tree = machine();
+        PATHS.split_whitespace().for_each(|path| tree.put(path, text.as_str()));
         for knob in &knobs {
             let knob = powerband_record::KnobRef::parse(knob).unwrap();
             if let Ok(why) = powerband_persist::why(&mut tree, &[], &knob, &powerband_knob::Selection::everywhere()) {
@@ -84,30 +60,4 @@ fn whatever_the_files_hold_there_is_an_answer() {
         }
     }
     assert!(answered >= texts.len() * 8, "only {answered} answers");
-}
-
-#[test]
-fn a_file_that_cannot_be_read_is_a_finding() {
-    let reasons = [
-        (Errno::EILSEQ, "not text (EILSEQ)"),
-        (Errno::EFBIG, "file too large (EFBIG)"),
-        (Errno::EIO, "input/output error (EIO)"),
-        (Errno::EACCES, "permission denied (EACCES): run it as root"),
-    ];
-    for (errno, words) in reasons {
-        let tree = cpus("acpi-cpufreq", "ondemand performance", "performance").default_governor("ondemand");
-        let path = "/etc/udev/rules.d/50-x.rules";
-        let why = tree.unreadable(path, errno).file("/etc/tmpfiles.d/x.conf", "w\0\n").why("governor");
-        assert_eq!(at(&why, path).standing, BootStanding::Unreadable { why: words.into() });
-        let binary = BootStanding::Unreadable { why: "not text (EILSEQ)".into() };
-        assert_eq!(at(&why, "/etc/tmpfiles.d/x.conf").standing, binary);
-        assert!(why.sentence.ends_with("by hand or at run time; 2 files could not be read"), "{}", why.sentence);
-    }
-}
-
-#[test]
-fn quotes_that_are_missing_are_forgiven() {
-    let tree = cpus("acpi-cpufreq", "ondemand performance", "performance").systemd(&["+cpupower"]);
-    let why = tree.file("/etc/default/cpupower", "governor='performance\n").why("governor");
-    assert!(at(&why, "/etc/default/cpupower").explains);
 }

@@ -6,9 +6,7 @@ use powerband_machine::{
     Acted, Change, Damage, Entry, EntryId, Errno, Handle, Hold, Identity, Ledger, LedgerError, Look, MemoryLedger,
     OpenEntry, Turn, Undone,
 };
-use powerband_persist::{
-    BootFinding, BootStanding, Checked, KeepError, Keeping, KnobSetter, Manifest, Origin, check, keep, why,
-};
+use powerband_persist::{Checked, KeepError, Keeping, KnobSetter, Manifest, Origin, check, keep, why};
 use powerband_record::{KnobRef, Setting};
 
 /// Files by path; an error where one cannot be read. A path that ends with a slash is an empty folder.
@@ -52,58 +50,52 @@ pub(crate) fn cpus(driver: &str, governors: &str, governor: &str) -> Tree {
             ("scaling_min_freq", "800000"),
             ("scaling_max_freq", "3000000"),
         ] {
-            tree = tree.file(&format!("/sys/devices/system/cpu/cpufreq/policy{policy}/{file}"), &format!("{text}\n"));
+            tree.put(&format!("/sys/devices/system/cpu/cpufreq/policy{policy}/{file}"), format!("{text}\n"));
         }
     }
-    tree.file("/proc/sys/kernel/osrelease", "6.1.0\n").file("/proc/cmdline", "root=/dev/sda1 ro quiet\n")
+    tree.put("/proc/sys/kernel/osrelease", "6.1.0\n");
+    tree.put("/proc/cmdline", "root=/dev/sda1 ro quiet\n");
+    tree
 }
 
 impl Tree {
-    pub(crate) fn file(mut self, path: &str, text: &str) -> Tree {
-        self.files.insert(path.to_owned(), Ok(text.to_owned()));
-        self
+    pub(crate) fn put(&mut self, path: &str, text: impl Into<String>) {
+        self.files.insert(path.to_owned(), Ok(text.into()));
     }
 
-    /// Without the files below a path.
-    pub(crate) fn without(mut self, below: &str) -> Tree {
-        self.files.retain(|path, _| !path.starts_with(below));
-        self
-    }
-
-    pub(crate) fn unreadable(mut self, path: &str, errno: Errno) -> Tree {
-        self.files.insert(path.to_owned(), Err(errno));
-        self
-    }
-
-    pub(crate) fn executable(mut self, path: &str, text: &str) -> Tree {
+    pub(crate) fn put_script(&mut self, path: &str, text: String) {
         self.scripts.push(path.to_owned());
-        self.file(path, text)
+        self.put(path, text);
     }
 
-    /// Runs under systemd, with these units there.
-    pub(crate) fn systemd(self, units: &[&str]) -> Tree {
-        let tree = self.file("/run/systemd/system/", "");
-        units.iter().fold(tree, |tree, unit| {
-            let enabled = unit.strip_prefix('+');
-            let unit = enabled.unwrap_or(unit);
-            let tree =
-                tree.file(&format!("/usr/lib/systemd/system/{unit}.service"), "[Service]\nExecStart=/usr/bin/x\n");
-            match enabled {
-                None => tree,
-                Some(_) => {
-                    tree.file(&format!("/etc/systemd/system/multi-user.target.wants/{unit}.service"), "[Unit]\n")
-                }
+    /// Removes the files below a path.
+    pub(crate) fn remove(&mut self, below: &str) {
+        self.files.retain(|path, _| !path.starts_with(below));
+    }
+
+    pub(crate) fn fail(&mut self, path: &str, errno: Errno) {
+        self.files.insert(path.to_owned(), Err(errno));
+    }
+
+    /// Runs under systemd, with these units there, those with a plus enabled.
+    pub(crate) fn start_systemd(&mut self, units: &str) {
+        self.put("/run/systemd/system/", "");
+        for unit in units.split_whitespace() {
+            let name = unit.trim_start_matches('+');
+            self.put(&format!("/usr/lib/systemd/system/{name}.service"), "[Service]\nExecStart=/usr/bin/x\n");
+            if unit != name {
+                self.put(&format!("/etc/systemd/system/multi-user.target.wants/{name}.service"), "[Unit]\n");
             }
-        })
+        }
     }
 
     /// The kernel's default, in the configuration of its release.
-    pub(crate) fn default_governor(self, governor: &str) -> Tree {
-        let option = governor.to_uppercase();
-        let text = format!(
-            "CONFIG_CPU_FREQ=y\n# CONFIG_CPU_FREQ_DEFAULT_GOV_X is not set\nCONFIG_CPU_FREQ_DEFAULT_GOV_{option}=y\n"
+    pub(crate) fn set_default_governor(&mut self, governor: &str) {
+        let option = format!("CONFIG_CPU_FREQ_DEFAULT_GOV_{}=y", governor.to_uppercase());
+        self.put(
+            "/boot/config-6.1.0",
+            format!("CONFIG_CPU_FREQ=y\n# CONFIG_CPU_FREQ_DEFAULT_GOV_X is not set\n{option}\n"),
         );
-        self.file("/boot/config-6.1.0", &text)
     }
 
     pub(crate) fn why(&mut self, knob: &str) -> KnobSetter {
@@ -129,24 +121,14 @@ impl Tree {
     }
 
     /// Keeps a setting, as `keep` does but for what reads now.
-    pub(crate) fn kept(&mut self, setting: &str) -> Keeping {
-        let keeping = self.keeping(setting).unwrap();
-        for turn in keeping.turns() {
-            let entry =
-                self.ledger.intend(&Turn { hold: Hold::Set, ..turn.clone() }, &mut |_| Err(Errno::ENOENT)).unwrap();
-            self.ledger.done(entry, None, turn.before.clone(), &mut |_| {}).unwrap();
-        }
+    pub(crate) fn keep(&mut self, keeping: &Keeping) {
+        keeping.turns().into_iter().for_each(|turn| self.set(&Turn { hold: Hold::Set, ..turn }));
         for file in &keeping.files {
             match &file.after {
-                Some(text) => drop(self.files.insert(file.path.clone(), Ok(text.clone()))),
+                Some(text) => self.put(&file.path, text),
                 None => drop(self.files.remove(&file.path)),
             }
         }
-        keeping
-    }
-
-    pub(crate) fn text(&self, path: &str) -> &str {
-        self.files.get(path).and_then(|text| text.as_deref().ok()).unwrap_or_else(|| panic!("no {path}"))
     }
 
     pub(crate) fn checked(&mut self) -> (Vec<Checked>, Vec<String>) {
@@ -175,18 +157,6 @@ impl Change for Tree {
     fn set_damage_aside(&mut self) -> Result<Vec<Damage>, LedgerError> {
         Ok(Vec::new())
     }
-}
-
-/// The findings that are not merely off.
-pub(crate) fn acting(why: &KnobSetter) -> Vec<&BootFinding> {
-    why.findings.iter().filter(|f| matches!(f.standing, BootStanding::Acts | BootStanding::Overridden { .. })).collect()
-}
-
-/// The finding at a path.
-#[track_caller]
-pub(crate) fn at<'w>(why: &'w KnobSetter, path: &str) -> &'w BootFinding {
-    let found = why.findings.iter().find(|finding| finding.path == path);
-    found.unwrap_or_else(|| panic!("nothing at {path}: {why:#?}"))
 }
 
 /// Names of every knob that can be asked for.
