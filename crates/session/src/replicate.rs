@@ -102,6 +102,8 @@ fn side_by_side(
         }
         done
     };
+    let around = powerband_host::Surroundings::current();
+    let work = || around.clone().during(work);
     let count = std::thread::available_parallelism().map_or(1, usize::from).min(plans.len());
     let done = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();

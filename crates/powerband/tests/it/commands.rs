@@ -2,6 +2,7 @@
 //! what is written to files at the end.
 use std::fs;
 
+use powerband_record::Verdict;
 use serde_json::Value;
 
 use crate::desk::{Desk, typical};
@@ -243,4 +244,38 @@ fn a_plan_compares_commands_as_the_words_do() {
         let sentence = desk.run(&["run", plan.to_str().unwrap()]).refused(2);
         assert!(sentence.contains(word), "{sentence}");
     }
+}
+
+#[test]
+fn two_commands_are_compared_in_few_lines() {
+    let desk = Desk::new();
+    let printed = desk.run(&["try", "sleep 0.002", "sleep 0.02", "--blocks", "6"]).ended(0).out;
+    assert!(printed.lines().count() <= 24 && printed.lines().all(|line| line.chars().count() <= 80), "{printed}");
+    let last = printed.lines().last().and_then(|line| line.strip_prefix("powerband ")).unwrap();
+    desk.run(last).ended(0);
+    // Beside guests and other tests both may take long and vary.
+    assert!(
+        printed.contains("times as fast as 'sleep 0.02'") || printed.contains("undecided (inconclusive)"),
+        "{printed}"
+    );
+    // What a busy machine adds (caveats of two lines) is no reason to fail.
+    let caveats = printed.matches("Caveat: ").count().saturating_sub(1) + printed.matches("Note: ").count();
+    assert!(printed.lines().count() <= 16 + 2 * caveats.min(2), "{printed}");
+    // What the answer says is not said again, and nothing was set that could have been restored.
+    assert!(!printed.contains("restored") && printed.matches("rror rate").count() == 1, "{printed}");
+}
+
+#[test]
+fn a_real_command_against_itself() {
+    let desk = Desk::new();
+    let differs = |seed: &u32| {
+        let words = format!("--seed {seed} try -s a: -s b: --settle 0 --blocks 6 --warmup 1 -- sh -c :");
+        let report = desk.report(&words);
+        let mut rows = report.settings.iter().flat_map(|setting| setting.verdicts.values());
+        rows.any(|row| matches!(row.verdict, Verdict::Better | Verdict::Worse))
+    };
+    let wrong: Vec<u32> = (1..=20).filter(differs).collect();
+    // More than 5 false claims in 20 at an error rate of 5 % come by chance once in 3,000 times.
+    assert!(wrong.len() <= 5, "seeds {wrong:?} claim a difference");
+    assert_eq!(desk.experiments(), 20);
 }

@@ -31,7 +31,7 @@ pub(crate) fn machine_alone() -> MutexGuard<'static, ()> {
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A fresh state folder, whose words the binary is started with.
+/// A fresh state folder, whose words the binary is started with if they need a process.
 pub(crate) struct Desk(called::Desk);
 
 impl Deref for Desk {
@@ -50,6 +50,30 @@ impl Ran {
             err: String::from_utf8(output.stderr.clone()).unwrap(),
         }
     }
+}
+
+/// Whether these words read a store, or look at or set a machine that is not real: then no process is needed. Experiments are run by a
+/// process, because its end is what resuming one asks for.
+fn is_called(words: &[String]) -> bool {
+    let mut left = words.iter().map(String::as_str);
+    let (mut verb, mut modelled, mut other) = (None, false, false);
+    while let Some(word) = left.next() {
+        match word {
+            "--" => break,
+            "--machine" | "--far" => {
+                let is_modelled = |it: &str| ["sim:", "recorded:", "table:"].iter().any(|kind| it.starts_with(kind));
+                let machine = left.next().is_some_and(is_modelled);
+                (modelled, other) = (modelled || machine, other || !machine);
+            }
+            "--machines" => other = true,
+            "--store" => other |= left.next().is_some_and(|store| store.contains("://")),
+            _ if !word.starts_with('-') => verb = verb.or(Some(word)),
+            _ => {}
+        }
+    }
+    let reads = ["list", "show", "export", "report", "compare", "knobs", "help"];
+    let runs = ["info", "get", "set", "undo", "doctor", "why"];
+    !other && verb.is_some_and(|verb| reads.contains(&verb) || (modelled && runs.contains(&verb)))
 }
 
 /// The binary, ready to start with these words.
@@ -72,7 +96,17 @@ fn furnish(desk: &called::Desk, command: &mut Command) {
 
 impl Desk {
     pub(crate) fn new() -> Desk {
-        Desk(called::Desk::by(|desk, words| Ran::of(&command(desk, words).output().unwrap())))
+        let mut desk = called::Desk::new();
+        desk.by = |desk, words| match is_called(words) {
+            true => desk.call(words),
+            false => Ran::of(&command(desk, words).output().unwrap()),
+        };
+        Desk(desk)
+    }
+
+    /// `file:` and the path of a file next to the state.
+    pub(crate) fn knob(&self, name: &str) -> String {
+        format!("file:{}", self.beside(name).display())
     }
 
     /// The binary, ready to start with these words.

@@ -52,7 +52,6 @@ mod replicated;
 mod resumed;
 mod rigged;
 mod rights;
-mod screen;
 mod shelled;
 mod told;
 mod trusted;

@@ -150,15 +150,3 @@ fn sweep_growing_tables_against_themselves() {
     assert!(wrong.len() <= limit, "{} of {tables} claim a difference, at most {limit} may: {wrong:?}", wrong.len());
     assert!(100 * tempted >= 15 * tables * COLUMNS, "p misled {tempted} of {} columns only", tables * COLUMNS);
 }
-
-#[test]
-fn a_real_command_against_itself() {
-    let desk = Desk::new();
-    let words =
-        ["try", "-s", "a:", "-s", "b:", "--settle", "0", "--blocks", "6", "--warmup", "1", "--", "sh", "-c", ":"];
-    let seeds: Vec<String> = (1..=20).map(|seed: u32| seed.to_string()).collect();
-    let wrong: Vec<&String> =
-        seeds.iter().filter(|seed| claimed(&desk, &[&["--seed", seed.as_str()], &words[..]].concat())).collect();
-    assert!(wrong.len() <= limit(20) as usize, "seeds {wrong:?} claim a difference");
-    assert_eq!(desk.experiments(), 20);
-}

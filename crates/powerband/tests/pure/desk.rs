@@ -32,7 +32,7 @@ pub(crate) fn workspace() -> PathBuf {
 pub(crate) struct Desk {
     folder: TempDir,
     /// How words are run.
-    by: fn(&Desk, &[String]) -> Ran,
+    pub(crate) by: fn(&Desk, &[String]) -> Ran,
 }
 
 /// What a run of the command came to.
@@ -77,11 +77,7 @@ impl Ran {
 impl Desk {
     /// One whose words the command is called with in this process.
     pub(crate) fn new() -> Desk {
-        Desk::by(|desk, words| desk.call(words))
-    }
-
-    pub(crate) fn by(by: fn(&Desk, &[String]) -> Ran) -> Desk {
-        Desk { folder: TempDir::new().unwrap(), by }
+        Desk { folder: TempDir::new().unwrap(), by: Desk::call }
     }
 
     /// Where the state is.
@@ -92,11 +88,6 @@ impl Desk {
     /// A path next to the state, for files to be turned.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
-    }
-
-    /// `file:` and the path of a file next to the state.
-    pub(crate) fn knob(&self, name: &str) -> String {
-        format!("file:{}", self.beside(name).display())
     }
 
     /// The variables that a run has in place of this process's; without a value: not at all.
@@ -140,8 +131,15 @@ impl Desk {
     }
 
     /// Calls the command in this process, however this desk runs words.
-    pub(crate) fn call(&self, words: &(impl Words + ?Sized)) -> Ran {
-        Desk::call_in(self.environment(), &words.words())
+    pub(crate) fn call(&self, words: &[String]) -> Ran {
+        Desk::call_in(self.environment(), words)
+    }
+
+    /// Calls it with one variable more.
+    pub(crate) fn run_with(&self, name: &str, value: &str, words: &(impl Words + ?Sized)) -> Ran {
+        let mut environment = self.environment();
+        environment.insert(name.into(), value.into());
+        Desk::call_in(environment, &words.words())
     }
 
     /// Runs it to its end.

@@ -4,6 +4,7 @@
 //! Each test has a state folder of its own.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod broken;
+mod calibrated;
 mod chance;
 mod compare;
 mod cooled;
@@ -15,12 +16,17 @@ mod drawn;
 mod fuzzed;
 mod journals;
 mod metered_truth;
+mod mistakes;
 mod moded;
 mod paged;
 mod pages;
 mod paper;
 mod recorded;
 mod repeated;
+mod replicated;
 mod required;
 mod router;
+mod screen;
 mod simulated;
+mod told;
+mod tuned;

@@ -51,17 +51,11 @@ fn a_seed_behind_the_machines_name_is_its_seed() {
     assert_eq!(two, noise(router(&[&plan[..], &["sim:quadcore#2"]].concat())));
 }
 
-/// A run with this seed in the environment, or none.
-fn with_seed(desk: &Desk, seed: Option<&str>, words: &(impl Words + ?Sized)) -> Ran {
-    let mut environment = desk.environment();
-    environment.remove(OsStr::new("POWERBAND_SEED"));
-    environment.extend(seed.map(|seed| ("POWERBAND_SEED".into(), seed.into())));
-    Desk::call_in(environment, &words.words()).ended(0)
-}
-
 /// A run without a seed from anywhere.
 fn unseeded(desk: &Desk, words: &(impl Words + ?Sized)) -> Ran {
-    with_seed(desk, None, words)
+    let mut environment = desk.environment();
+    environment.remove(OsStr::new("POWERBAND_SEED"));
+    Desk::call_in(environment, &words.words()).ended(0)
 }
 
 #[test]
@@ -92,7 +86,7 @@ fn the_seed_of_the_environment_is_weaker_than_one_that_is_written_down() {
     let desk = Desk::new();
     let run = |words: &[&str]| {
         let all = [&["--json", "run", "plans/counter.toml", "--blocks", "2"], words].concat();
-        with_seed(&desk, Some("9"), &all).report().seed
+        desk.run_with("POWERBAND_SEED", "9", &all).report().seed
     };
     assert_eq!(run(&[]), 9);
     assert_eq!(run(&["--seed", "8"]), 8);

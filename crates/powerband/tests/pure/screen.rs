@@ -1,8 +1,7 @@
 //! What is printed fits a terminal of 24 lines of 80 columns, and its last line can be typed.
 use std::fs;
-use std::process::Command;
 
-use crate::desk::{Desk, KEEPER, Ran, workspace};
+use crate::desk::{Desk, KEEPER, workspace};
 
 /// Plans whose simulated hours take longer than the others' together: one block of them is enough here.
 const LONG: [&str; 3] = ["governors-ladder", "governors-gathered", "governors-shop-2000"];
@@ -19,13 +18,8 @@ fn fits(desk: &Desk, out: &str) {
     // The last line alone is the whole of it.
     let command = *lines.last().unwrap();
     let typed = |command: &str| {
-        let mut shell = Command::new("sh");
-        desk.furnish(&mut shell);
-        let words =
-            command.strip_prefix("powerband ").unwrap_or_else(|| panic!("no command of ours: {command}\n{out}"));
-        let binary = env!("CARGO_BIN_EXE_powerband");
-        shell.arg("-c").arg(format!("exec '{binary}' {words}")).current_dir(workspace());
-        Ran::of(&shell.output().unwrap())
+        let words = command.strip_prefix("powerband ");
+        desk.run(words.unwrap_or_else(|| panic!("no command of ours: {command}\n{out}")))
     };
     let begins = |verb: &str| command.contains(&format!(" {verb} "));
     if begins("with") {
@@ -118,23 +112,6 @@ fn a_decision_metric_for_which_there_is_no_room_is_named() {
 }
 
 #[test]
-fn two_commands_are_compared_in_few_lines() {
-    let desk = Desk::new();
-    let printed = desk.run(&["try", "sleep 0.002", "sleep 0.02", "--blocks", "6"]).ended(0).out;
-    fits(&desk, &printed);
-    // Beside guests and other tests both may take long and vary.
-    assert!(
-        printed.contains("times as fast as 'sleep 0.02'") || printed.contains("undecided (inconclusive)"),
-        "{printed}"
-    );
-    // What a busy machine adds (caveats of two lines) is no reason to fail.
-    let caveats = printed.matches("Caveat: ").count().saturating_sub(1) + printed.matches("Note: ").count();
-    assert!(printed.lines().count() <= 16 + 2 * caveats.min(2), "{printed}");
-    // What the answer says is not said again, and nothing was set that could have been restored.
-    assert!(!printed.contains("restored") && printed.matches("rror rate").count() == 1, "{printed}");
-}
-
-#[test]
 fn a_dry_run_of_many_writes_fits_a_terminal() {
     let desk = Desk::new();
     let words = ["--machine", "sim:server", "try", "governor=performance,powersave", "--load", "counter", "--dry-run"];
@@ -183,10 +160,7 @@ fn the_file_of_a_page_is_named() {
 fn what_the_answer_names_first_is_in_the_table_and_not_cut_on_a_narrow_terminal() {
     let desk = Desk::new();
     desk.run(&["run", "plans/governors-ladder.toml", "--seed", "1", "-q"]).ended(0);
-    let shown = |columns: &str| {
-        let ran = desk.command(&["show"]).env("COLUMNS", columns).output().unwrap();
-        Ran::of(&ran).ended(0).out
-    };
+    let shown = |columns: &str| desk.run_with("COLUMNS", columns, "show").ended(0).out;
     let wide = shown("80");
     let (head, answer) = wide.split_once("\n\n").and_then(|(_, rest)| rest.split_once("\n\n")).unwrap();
     let named = answer.split_once(':').unwrap().0.split(" and ").next().unwrap();
