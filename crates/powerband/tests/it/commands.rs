@@ -64,34 +64,6 @@ fn a_text_runs_by_a_shell_unless_none_is_wanted() {
 }
 
 #[test]
-fn what_may_be_a_knob_or_a_command_is_asked_back() {
-    let desk = Desk::new();
-    for (words, parts) in [
-        (&["try", "governor", "true"][..], &["governor=V1,V2", "--command governor"][..]),
-        (&["try", "FOO=1 ./bench", "true"], &["--command 'FOO=1 ./bench'", "env.FOO=VALUE"]),
-        (&["try", "true", "--", "false"], &["'true'", "two places"]),
-        (&["try", "true", "--command", "false"], &["'true'", "two places"]),
-        (&["try", "true", "--load", "counter"], &["'true' is a command", "--load"]),
-        (&["try", "--", "true", ":::"], &[":::"]),
-        (&["try", "true", "true"], &["'true' twice"]),
-        (&["try", "-L", "n", "1,2", "true"], &["no command uses the parameter 'n'", "{n}"]),
-        (&["try", "-L", "n", "1,2", "--load", "counter"], &["no command uses the parameter 'n'"]),
-        (&["try", "env.X=1,2", "--load", "counter"], &["env.X", "'counter'"]),
-        (&["try", "env.1X=1,2", "true"], &["1X", "letters"]),
-        (&["try", "background=spin", "true"], &["spin@cpu1"]),
-        (&["try", "far/env.A=1,2", "true"], &["this side of the link"]),
-        (&["--json", "try", "true", "--show-output"], &["--show-output"]),
-        (&["try", "sleep 1", "sleep 2", "--runs", "3", "--blocks", "4"], &["--runs"]),
-    ] {
-        let ran = desk.run(words);
-        assert_eq!(ran.code, Some(2), "{words:?}: {}", ran.err);
-        for part in parts {
-            assert!(ran.err.contains(part), "{words:?} lacks {part}: {}", ran.err);
-        }
-    }
-}
-
-#[test]
 fn a_short_command_is_repeated_within_a_trial_and_its_metric_is_of_one_run() {
     let desk = Desk::new();
     let log = desk.beside("log");

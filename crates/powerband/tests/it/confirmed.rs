@@ -116,14 +116,3 @@ fn a_simulated_machine_is_confirmed_in_real_time() {
     desk.run(&["--machine", "sim:pc", "undo"]).ended(0);
     assert_eq!(governor(), before);
 }
-
-#[test]
-fn times_that_are_none_are_refused() {
-    let desk = Desk::new();
-    let knob = format!("{}=1", desk.knob("knob"));
-    for time in ["0", "0s", "soon", "-3s"] {
-        assert!(desk.run(&["set", &knob, "--confirm-within", time]).refused(2).contains("--confirm-within"));
-        assert!(!desk.beside("knob").exists());
-    }
-    assert!(desk.run(&["confirm"]).refused(1).contains("nothing waits"));
-}

@@ -51,17 +51,9 @@ fn a_setup_with_a_parameter_runs_once_for_each_value() {
 }
 
 #[test]
-fn a_hook_that_fails_is_named_with_its_last_words() {
+fn what_fails_after_the_last_trial_takes_no_results_away() {
     let desk = Desk::new();
     let words = ["try", "sleep 0.01", "sleep 0.02"];
-    for hook in ["setup", "prepare", "conclude"] {
-        let option = format!("--{hook}");
-        let sentence = desk.run(&[&words[..], &QUICK, &[&option, "echo no such disk >&2; exit 3"]].concat()).refused(7);
-        let expected =
-            format!("the {hook} command 'echo no such disk >&2; exit 3' ended with exit status 3: no such disk");
-        assert!(sentence.contains(&expected), "{sentence}");
-    }
-    // What fails after the last trial does not take its results away.
     let ran = desk.run(&[&words[..], &QUICK, &["--cleanup", "exit 4"]].concat()).ended(0);
     let told = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("the cleanup command 'exit 4' ended with exit status 4"), "{}", ran.out);
@@ -97,12 +89,4 @@ fn hooks_run_in_the_environment_of_their_setting() {
     let mut log = log(&desk);
     log.sort();
     assert_eq!(log, ["", "", "high", "high", "low", "low"], "the baseline inherits none");
-}
-
-#[test]
-fn a_simulated_machine_says_that_it_cannot_run_a_hook() {
-    let desk = Desk::new();
-    let words = ["--machine", "sim:quadcore", "try", "-s", "a:", "-s", "b:", "--load", "counter", "--prepare", "sync"];
-    let sentence = desk.run(&words).refused(7);
-    assert!(sentence.contains("the prepare command 'sync'") && sentence.contains("simulated"), "{sentence}");
 }

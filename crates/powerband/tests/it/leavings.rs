@@ -233,7 +233,7 @@ fn whoever_looks_is_told_what_an_interrupted_one_left_and_who_holds_what() {
             looked.err,
             "note: 1 setting is still set by an interrupted powerband; `powerband undo --left` or the next command that sets a knob restores it\n"
         );
-        assert!(look == ["list"] || looked.out.contains("left by an interrupted powerband"), "{}", looked.out);
+        assert!(look == ["list"] || looked.out.contains("interrupted powerband"), "{}", looked.out);
     }
     let listed = desk.run(&["undo", "--list"]).ended(0).out;
     assert!(listed.starts_with("left by an interrupted powerband") && listed.contains("1 (was 0)"), "{listed}");

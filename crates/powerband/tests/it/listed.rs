@@ -119,31 +119,11 @@ fn where_one_machine_refuses_all_are_restored_and_the_sentence_names_it() {
 }
 
 #[test]
-fn a_knob_of_no_machine_of_the_list_is_answered_with_those_there_are() {
+fn slurm_is_a_list_of_machines_in_an_allocation_alone() {
     let desk = Desk::new();
-    let list = |words: &[&str]| desk.run(&[&["--machines", "sim:pc,b=sim:pc"], words].concat());
-    let load = ["--load", "counter"];
-    for (knob, says) in [
-        ("n7/governor", "n7/governor is on no machine here; write all/governor or n1/governor; the machines are n1, b"),
-        ("governor", "governor is on no machine here; write all/governor"),
-        ("far/governor", "far/governor is on no machine here; write all/governor"),
-    ] {
-        let axis = format!("{knob}=performance,powersave");
-        let sentence = list(&[&["try", &axis][..], &load].concat()).refused(2);
-        assert!(sentence.contains(says), "{sentence}");
-    }
-    let sentence = desk.run(&["--machine", "sim:pc", "try", "b/governor=powersave", "--load", "counter"]).refused(2);
-    assert!(sentence.contains("write governor, or name the machines with --machines"), "{sentence}");
-    let sentence = list(&["try", "all/governor=nonsense,powersave", "--load", "counter"]).refused(2);
-    assert!(sentence.contains("nonsense"), "{sentence}");
-    let outside =
-        desk.command(&["--machines", "slurm", "get", "all/governor"]).env_remove("SLURM_JOB_NODELIST").output();
+    let outside = desk.command("--machines slurm get all/governor").env_remove("SLURM_JOB_NODELIST").output();
     let sentence = crate::desk::Ran::of(&outside.unwrap()).refused(2);
     assert!(sentence.contains("salloc -N2"), "{sentence}");
-    let sentence = desk.run(&["--machines", "sim:pc", "watch"]).refused(2);
-    assert!(sentence.contains("name one with --machine"), "{sentence}");
-    let sentence = desk.run(&["--machines", "a=sim:pc,a=sim:node", "get", "all/governor"]).refused(2);
-    assert!(sentence.contains("two machines have this name"), "{sentence}");
 }
 
 #[test]

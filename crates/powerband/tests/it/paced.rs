@@ -56,29 +56,6 @@ fn the_services_configuration_is_read_and_options_override_it() {
     assert!(error.contains("line 1: UP_THRESHOLD is 'lots'; write a percentage, 0 to 100"), "{error}");
 }
 
-#[test]
-fn what_it_cannot_do_is_said_in_a_sentence() {
-    let desk = Desk::new();
-    for (words, sentence) in [
-        (&[][..], "say how much of it, e.g. --for 60s"),
-        (&["--for", "1s", "-d"], "-d: pace stays in the foreground"),
-        (&["--for", "1s", "-t", "/proc/t", "75"], "pace does not follow a temperature"),
-        (&["--for", "1s", "-C"], "pace does not follow the AC adapter"),
-        (&["--for", "1s", "-S", "0"], "pace always groups the CPUs as the kernel does"),
-        (&["--for", "1s", "-p", "30", "20"], "the thresholds are 30 and 20 %"),
-        (&["--for", "1s", "-i", "0"], "the interval is 0 tenths"),
-        (&["--for", "1s", "-m", "3000000", "-M", "2000000"], "lies above the highest"),
-        (&["--for", "1s", "-M", "5"], "no frequency of policy0 lies between"),
-        (&["--for", "1s", "-Z"], "unexpected argument '-Z'"),
-        (&["--for", "1s", "--far", "sim:pc"], "pace sets one machine"),
-    ] {
-        let error = desk.run(&[&SERVER[..], words].concat()).ended(2).err;
-        assert!(error.contains(sentence), "{words:?}: {error}");
-    }
-    let real = desk.run(&["pace", "cpuspeed", "--load", "counter"]).ended(2).err;
-    assert!(real.contains("--load is for simulated machines"), "{real}");
-}
-
 /// Runs a script among the files of a simulated machine; `is FILE VALUE` waits until a file of cpu0's policy reads so.
 fn among_files(script: &str) -> Option<Ran> {
     let helpers = r#"

@@ -98,17 +98,6 @@ fn what_leads_to_a_peer_ends_with_the_command_however_that_ends() {
 }
 
 #[test]
-fn several_hosts_in_one_name_are_answered_with_the_command_that_was_meant() {
-    let desk = Desk::new();
-    for name in ["ssh:node1,ssh:node2", "ssh:node1,node2"] {
-        let why = desk.run(&["--machine", name, "get", "cpufreq.governor"]).refused(2);
-        assert!(why.contains("write --machine ssh:node1 --far ssh:node2"), "{why}");
-    }
-    let why = desk.run(&["--peer-timeout", "0s", "info"]).ended(2).err;
-    assert!(why.contains("no machine answers in no time"), "{why}");
-}
-
-#[test]
 fn behind_a_shell_a_sync_that_fails_is_heard() {
     let desk = Desk::new();
     fs::write(desk.beside("knob"), "there\n").unwrap();

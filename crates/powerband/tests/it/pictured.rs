@@ -72,27 +72,6 @@ fn a_machine_behind_an_agent_and_a_recorded_one_have_rows_too() {
     assert_eq!((rows[0][1], rows[1][1], rows[0][2], rows[1][2]), ("cpu0_clock_khz", "800012", "cpu0_busy_percent", ""));
 }
 
-#[test]
-fn what_cannot_be_watched_is_said() {
-    let desk = Desk::new();
-    for (words, said) in [
-        (&["watch"][..], "the picture needs a terminal"),
-        (&["watch", "--log", "rows.txt"], "the end of a log's name says its form"),
-        (&["watch", "--json", "--log", "rows.csv"], "call the file rows.csv.jsonl"),
-        (&["watch", "--log", "-", "--interval", "10ms"], "ten times a second"),
-        (&["watch", "--log", "-", "--interval", "soon"], "--interval: "),
-        (&["watch", "--log", "-", "--load", "counter"], "--load is for simulated machines"),
-        (&["watch", "--log", "-", "-c", "4000"], "there is no cpu 4000 here"),
-        (&["watch", "--log", "-", "--far", "sim:pc"], "watch looks at one machine"),
-    ] {
-        let sentence = desk.run(words).refused(2);
-        assert!(sentence.contains(said), "{words:?}: {sentence}");
-    }
-    let missing = desk.beside("no/such.prom").display().to_string();
-    let sentence = desk.run(&["--machine", "sim:pc", "watch", "--log", "-", "--openmetrics", &missing]).ended(8).err;
-    assert!(sentence.contains("cannot write ") && sentence.contains("no such file"), "{sentence}");
-}
-
 /// The picture in a terminal by script(1), once it is there: the terminal, where its text goes, and the command's process.
 fn drawn(desk: &Desk) -> (Child, PathBuf, Pid) {
     let out = desk.beside("out");

@@ -354,7 +354,7 @@ fn another_version_of_the_protocol_is_refused_by_a_sentence() {
     let mut spoken = Spoken::new(&two);
     spoken.say(&frame(&hello(WIRE_VERSION + 1, Purpose::Look)).unwrap());
     let FromAgent::Refused(refusal) = spoken.hear() else { panic!("it went along") };
-    assert!(refusal.why.contains("install the same powerband on both machines"), "{}", refusal.why);
+    assert!(refusal.why.contains("the same powerband"), "{}", refusal.why);
     assert_eq!(spoken.end().0, Some(8));
 }
 
@@ -435,5 +435,5 @@ fn a_far_end_that_says_anything_at_all_costs_one_sentence() {
     fs::write(desk.beside("said"), welcome(WIRE_VERSION + 1)).unwrap();
     let far = format!("cmd:cat {}", desk.beside("said").display());
     let sentence = desk.run(&["--far", &far, "get", "far/file:/etc/hostname"]).refused(8);
-    assert!(sentence.contains("install the same powerband on both machines"), "{sentence}");
+    assert!(sentence.contains("the same powerband"), "{sentence}");
 }

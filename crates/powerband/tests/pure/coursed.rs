@@ -70,23 +70,6 @@ fn what_would_be_recorded_is_told_before() {
     assert!(desk.json(&[&TRY[..], &["--dry-run"]].concat()).get("record").is_none());
 }
 
-#[test]
-fn what_cannot_be_recorded_is_refused_before_the_start() {
-    let desk = Desk::new();
-    let refused = |word: &str, code: i32| desk.run(&[&TRY[..], &["--record", word]].concat()).refused(code);
-    for (word, code, words) in [
-        ("speed", 2, "clock or utilisation"),
-        ("clock:1ms", 2, "10ms or more"),
-        ("clock,clock@1", 2, "asked for twice"),
-        ("far/clock", 4, "--far"),
-        ("clock@77", 4, "no cpu 77 here"),
-        ("utilisation@77", 4, "no cpu 77 here"),
-    ] {
-        let sentence = refused(word, code);
-        assert!(sentence.contains(words), "{word}: {sentence}");
-    }
-}
-
 /// The clock of CPU 0 by the time, s: while the load runs, and after it.
 fn clock_of(csv: &str, setting: &str) -> Vec<(f64, f64)> {
     let lines = csv.lines().filter(|line| line.contains(setting) && line.contains("\"policy0\""));

@@ -98,18 +98,3 @@ fn a_picture_is_as_wide_as_asked_and_the_same_each_time() {
     assert_eq!(first, file("b.png"));
     assert_eq!(Pixmap::decode_png(&first).unwrap().width(), 1200);
 }
-
-#[test]
-fn what_makes_no_picture_is_refused() {
-    let desk = measured();
-    for (words, said) in [
-        (&["--format", "csv", "--picture", "levels-rate-mbit-s"][..], "--picture names a picture"),
-        (&["--format", "json", "--dark"], "add --format svg or --format png"),
-        (&["--format", "svg", "--width", "500"], "add --format png"),
-        (&["--format", "png", "--picture", "none-such"], "has no picture 'none-such'"),
-    ] {
-        let sentence = desk.run(&[&["export"][..], words].concat()).refused(2);
-        assert!(sentence.contains(said), "{sentence}");
-    }
-    desk.run(&["export", "--format", "png", "--width", "0"]).refused(2);
-}

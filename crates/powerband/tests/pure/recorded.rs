@@ -266,8 +266,7 @@ fn a_recorded_machine_is_looked_at_and_not_turned() {
         &["try", "governor=all", "--load", "counter"],
         &["undo"],
     ] {
-        let why = desk.run(&[&["--machine", &machine], words].concat()).refused(4);
-        assert!(why.contains("a recorded machine cannot be set"), "{why}");
+        desk.run(&[&["--machine", &machine], words].concat()).refused(4);
     }
     let told = desk.run(&["set", "governor=performance", "--dry-run", "--machine", &machine]).ended(0);
     assert!(told.out.contains("ondemand → performance"), "{}", told.out);

@@ -269,15 +269,6 @@ fn no_plan_of_an_article_changes_its_machine() {
 }
 
 #[test]
-fn an_unknown_article_and_a_real_machine_are_refused() {
-    let desk = Desk::new();
-    let why = desk.run(&["replicate", "nonsense"]).refused(2);
-    assert!(why.contains("router-omap3530, counter-quadcore"), "{why}");
-    let why = desk.run(&["replicate", "router", "--machine", "local"]).refused(2);
-    assert!(why.contains("powerband run plans/router.toml"), "{why}");
-}
-
-#[test]
 fn an_article_that_is_named_twice_counts_once() {
     let desk = Desk::new();
     let one = desk.run(&["replicate", "router", "--blocks", "3"]);

@@ -112,23 +112,6 @@ fn a_decision_metric_for_which_there_is_no_room_is_named() {
 }
 
 #[test]
-fn a_dry_run_of_many_writes_fits_a_terminal() {
-    let desk = Desk::new();
-    let words = ["--machine", "sim:server", "try", "governor=performance,powersave", "--load", "counter", "--dry-run"];
-    let printed = desk.run(&words).ended(0).out;
-    assert!(printed.lines().count() <= 24, "{printed}");
-    assert!(printed.contains(": 32 writes"), "{printed}");
-    let all = desk.run(&[&words[..], &["-v"]].concat()).ended(0).out;
-    assert!(all.matches("cpufreq.governor at policy").count() >= 64, "{all}");
-    let many = [&words[..3], &["nic.rx-usecs=1..90:1", "--load", "counter", "--dry-run"]].concat();
-    let printed = desk.run(&many).ended(0).out;
-    assert!(
-        printed.lines().count() <= 24 && printed.contains("more settings, each write with its value: -v"),
-        "{printed}"
-    );
-}
-
-#[test]
 fn a_list_has_a_line_for_each_experiment() {
     let desk = Desk::new();
     for _ in 0..2 {
@@ -136,24 +119,6 @@ fn a_list_has_a_line_for_each_experiment() {
     }
     let list = desk.run(&["list"]).ended(0).out;
     assert_eq!(list.lines().count(), 3, "{list}");
-}
-
-#[test]
-fn options_without_a_command_are_answered_by_a_screen_of_examples() {
-    let desk = Desk::new();
-    for words in [&[][..], &["--machine", "sim:pc"], &["--json"], &["-v"]] {
-        let why = desk.run(words).ended(2).err;
-        assert!(why.contains("Usage: powerband VERB") && why.lines().count() <= 24, "{why}");
-    }
-}
-
-#[test]
-fn the_file_of_a_page_is_named() {
-    let desk = Desk::new();
-    desk.run(&["run", "plans/router-idle.toml"]).ended(0);
-    let page = desk.beside("idle.html");
-    let page = page.to_str().unwrap();
-    assert_eq!(desk.run(&["report", "-o", page]).ended(0).out, format!("wrote {page}\n"));
 }
 
 #[test]

@@ -3,68 +3,15 @@ use serde_json::Value;
 
 use crate::desk::{Desk, text, workspace};
 
-const VERBS: [&str; 32] = [
-    "info",
-    "get",
-    "why",
-    "knobs",
-    "doctor",
-    "capture",
-    "watch",
-    "set",
-    "confirm",
-    "undo",
-    "guard",
-    "check",
-    "unkeep",
-    "keep",
-    "with",
-    "pace",
-    "try",
-    "tune",
-    "calibrate",
-    "run",
-    "resume",
-    "list",
-    "show",
-    "compare",
-    "report",
-    "export",
-    "replicate",
-    "sim",
-    "service",
-    "agent",
-    "completions",
-    "man",
-];
-
-#[test]
-fn every_verb_has_help_that_names_its_options() {
-    let desk = Desk::new();
-    let all = desk.run(&["--help"]).ended(0);
-    assert!(all.err.is_empty());
-    for verb in VERBS {
-        assert!(all.out.lines().any(|line| line.trim_start().starts_with(verb)), "{verb} is not in --help");
-        let help = desk.run(&[verb, "--help"]).ended(0);
-        assert!(help.out.contains(&format!("Usage: powerband {verb}")), "{}", help.out);
-        assert!(help.out.contains("--json") && help.err.is_empty(), "{verb}");
-        assert_eq!(help.out.lines().find(|line| line.len() > 120), None, "{verb}");
-    }
-    for code in ["0 fine", "2 usage", "3 no permission", "6 restore incomplete", "7 the load", "130 stopped"] {
-        assert!(all.out.replace('\n', " ").contains(code), "{code} is not in --help");
-    }
-    assert!(desk.run(&["--version"]).ended(0).out.starts_with("powerband "));
-    for hidden in ["inside", "shim"] {
-        assert!(!all.out.contains(hidden), "{hidden} is not for people");
-    }
-}
+const VERBS: &str = "info get why knobs doctor capture watch set confirm undo guard check unkeep keep with pace try tune calibrate run \
+    resume list show compare report export replicate sim service agent completions man";
 
 #[test]
 fn completions_and_the_manual_know_every_verb() {
     let desk = Desk::new();
     for shell in ["bash", "zsh", "fish"] {
         let text = desk.run(&["completions", shell]).ended(0).out;
-        for verb in VERBS {
+        for verb in VERBS.split(' ') {
             assert!(text.contains(verb), "{shell}: {verb}");
         }
     }
@@ -72,7 +19,7 @@ fn completions_and_the_manual_know_every_verb() {
     assert!(manual.contains(".TH powerband 1") && manual.contains(".SH EXIT STATUS"), "{manual}");
     let folder = desk.beside("man1");
     desk.run(&["man", "--dir", folder.to_str().unwrap()]).ended(0);
-    for verb in VERBS {
+    for verb in VERBS.split(' ') {
         assert!(manual.contains(&format!("powerband\\-{verb}")), "{verb} is not in the overview");
         let page = desk.run(&["man", verb]).ended(0).out;
         assert!(page.contains(&format!(".TH powerband-{verb} 1")) && page.is_ascii(), "{page}");
@@ -90,7 +37,7 @@ fn completions_and_the_manual_know_every_verb() {
 fn every_example_on_a_simulated_machine_runs() {
     let desk = Desk::new();
     let mut ran = 0;
-    for verb in VERBS {
+    for verb in VERBS.split(' ') {
         let help = desk.run(&[verb, "--help"]).ended(0).out;
         let examples = help.split("Examples:").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
         // What is typed is indented by four; a long line goes on in the next.
@@ -109,29 +56,6 @@ fn every_example_on_a_simulated_machine_runs() {
         }
     }
     assert!(ran >= 3, "{ran}");
-}
-
-#[test]
-fn help_is_a_verb_as_well() {
-    let desk = Desk::new();
-    assert_eq!(desk.run(&["help"]).ended(0).out, desk.run(&["--help"]).ended(0).out);
-    assert_eq!(desk.run(&["help", "try"]).ended(0).out, desk.run(&["try", "--help"]).ended(0).out);
-    let (short, long) = (desk.run(&["try", "-h"]).ended(0).out, desk.run(&["try", "--help"]).ended(0).out);
-    assert!(2 * short.lines().count() < long.lines().count(), "-h is the summary");
-    for help in [short, long] {
-        let at = |part: &str| help.find(part).unwrap_or_else(|| panic!("no '{part}' in\n{help}"));
-        assert!(at("Examples:") < at("Common options:") && at("Common options:") < at("Machine:"), "{help}");
-    }
-}
-
-#[test]
-fn without_words_the_main_job_is_shown() {
-    let ran = Desk::new().run("").ended(2);
-    assert!(ran.out.is_empty());
-    for part in ["powerband try governor=all", "powerband tune", "powerband undo", "sim:", "powerband help"] {
-        assert!(ran.err.contains(part), "no '{part}' in\n{}", ran.err);
-    }
-    assert!(ran.err.lines().count() <= 24, "{}", ran.err);
 }
 
 /// Words of our own that say no more than the usual ones (docs/glossary.md).
@@ -166,7 +90,7 @@ fn prose(document: &str) -> String {
 fn help_and_documents_are_plain_english() {
     let desk = Desk::new();
     let mut found = private_words(&desk.run(&["--help"]).ended(0).out);
-    for verb in VERBS {
+    for verb in VERBS.split(' ') {
         found.extend(private_words(&desk.run(&[verb, "--help"]).ended(0).out));
     }
     let mut folders = vec![workspace().join("docs")];
@@ -224,15 +148,12 @@ fn simulated_machines_are_listed_and_shown() {
         assert!(names.contains(&name), "{names:?}");
         assert!(desk.run(&["sim", "list"]).ended(0).out.contains(&format!("sim:{name}")));
         let shown = desk.run(&["sim", "show", name]).ended(0).out;
-        assert!(shown.contains("what it cannot do:"), "{shown}");
         let prefixed = format!("sim:{name}");
         assert_eq!(desk.run(&["sim", "show", &prefixed]).ended(0).out, shown);
         let described = desk.json(&["sim", "show", name]);
         assert_eq!(described["machine"]["name"], name);
         assert!(!described["machine"]["cannot"].as_array().unwrap().is_empty());
     }
-    let why = desk.run(&["sim", "show", "mars"]).refused(2);
-    assert!(why.contains("quadcore"), "{why}");
 }
 
 #[test]

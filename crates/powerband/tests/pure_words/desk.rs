@@ -1,9 +1,13 @@
 //! A state folder and the command in it, by a line as one types it.
-use std::os::unix::process::CommandExt;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, Once};
 
+use powerband::{Streams, Surroundings};
 use powerband_record::split_words;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::normal;
@@ -44,6 +48,16 @@ impl Desk {
         self.folder.path().join(name)
     }
 
+    /// How many experiments are kept, and how many settings the ledger says are changed.
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        let count = |file: &str, line: &str, key: &str| {
+            let answer = self.file(file).exists().then(|| self.run(line).well());
+            answer.map_or(0, |json| serde_json::from_str::<Value>(&json).unwrap()[key].as_array().unwrap().len())
+        };
+        let experiments = count("state/powerband.sqlite", "--json list", "experiments");
+        (experiments, count("state/ledger", "--json info turned", "turned"))
+    }
+
     /// With this folder for `DIR/`.
     pub(crate) fn placed(&self, text: &str) -> String {
         text.replace("DIR/", &format!("{}/", self.folder.path().display()))
@@ -55,15 +69,39 @@ impl Desk {
         let words = split_words(&self.placed(line)).unwrap_or_else(|| panic!("an open quote: {line}"));
         let is_variable = |word: &&String| word.starts_with("POWERBAND_") || word.starts_with("COLUMNS=");
         let variables = words.iter().take_while(is_variable).count();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_powerband"));
-        command.arg0("powerband").args(&words[variables..]).current_dir(workspace()).stdin(Stdio::null());
+        let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         for name in ["POWERBAND_MACHINE", "POWERBAND_STORE", "POWERBAND_PEER_TIMEOUT", "COLUMNS", "NO_COLOR"] {
-            command.env_remove(name);
+            environment.remove(OsStr::new(name));
         }
-        command.env("POWERBAND_STATE_DIR", self.file("state")).env("POWERBAND_SEED", "1");
-        command.envs(words[..variables].iter().map(|word| word.split_once('=').unwrap()));
-        let output = command.output().unwrap();
-        let text = |bytes: Vec<u8>| normal::places(&String::from_utf8(bytes).unwrap(), self.folder.path());
-        Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+        environment.insert("POWERBAND_STATE_DIR".into(), self.file("state").into());
+        environment.insert("POWERBAND_SEED".into(), "1".into());
+        let set = words[..variables].iter().map(|word| word.split_once('=').unwrap());
+        environment.extend(set.map(|(name, value)| (name.into(), value.into())));
+        static ENTER: Once = Once::new();
+        // Cargo starts a test in its package's folder.
+        ENTER.call_once(|| std::env::set_current_dir(workspace()).unwrap());
+        let typed: Vec<OsString> =
+            ["powerband"].into_iter().chain(words[variables..].iter().map(String::as_str)).map(Into::into).collect();
+        let (out, err) = (Printed::default(), Printed::default());
+        let surroundings = Surroundings::of(environment, env!("CARGO_BIN_EXE_powerband").into());
+        let code = powerband::run(&typed, surroundings, &mut Streams::to(out.clone(), err.clone())).into();
+        let text = |printed: Printed| {
+            normal::places(&String::from_utf8(printed.0.lock().unwrap().clone()).unwrap(), self.folder.path())
+        };
+        Ran { code, out: text(out), err: text(err) }
+    }
+}
+
+/// What was printed to a stream.
+#[derive(Clone, Default)]
+struct Printed(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Printed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

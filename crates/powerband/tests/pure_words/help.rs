@@ -38,6 +38,8 @@ fn every_verb_has_help() {
     let mut verbs: Vec<String> = VERBS.split_whitespace().rev().map(str::to_owned).collect();
     while let Some(verb) = verbs.pop() {
         let help = desk.run(&format!("{verb} --help")).well();
+        assert_eq!(help.lines().find(|line| line.chars().count() > 120), None, "{verb}");
+        assert!(help.contains("--json"), "{verb}");
         verbs.extend(below(&help).into_iter().rev().filter(|name| name != "help").map(|name| format!("{verb} {name}")));
         writeln!(long, "$ powerband {verb} --help\n{}\n", new_paragraphs(&help, &mut shown_long)).unwrap();
         let help = desk.run(&format!("{verb} -h")).well();
@@ -51,7 +53,16 @@ fn every_verb_has_help() {
 fn without_a_verb_the_verbs_are_shown() {
     let desk = Desk::new();
     let mut shown = String::new();
-    for line in ["", "help", "-h", "--version", "help sim"] {
+    let alone = desk.run("").err;
+    assert!(alone.lines().count() <= 24, "{alone}");
+    for line in ["--machine sim:pc", "--json", "-v"] {
+        assert_eq!(desk.run(line).err, alone, "{line}");
+    }
+    for (line, as_line) in [("help", "--help"), ("help try", "try --help"), ("fleet", "--machine sim:pc fleet")] {
+        let [first, second] = [line, as_line].map(|line| desk.run(line));
+        assert_eq!((first.out, first.err), (second.out, second.err), "{line}");
+    }
+    for line in ["", "help", "-h", "--version"] {
         let ran = desk.run(line);
         writeln!(shown, "$ powerband {line}\n[{}] {}{}", ran.code, ran.err, ran.out).unwrap();
     }

@@ -2,7 +2,8 @@
 //!
 //! Paragraphs have a desk of their own each. In a paragraph `# TEXT` is a heading, `> FILE TEXT` writes a file of the folder `DIR`
 //! (`\n` begins a line), `- LINE` runs a line that has to end well and shows nothing, `$ LINE` shows the exit code and standard
-//! error, and `% LINE` shows standard output, too.
+//! error, `: LINE` the exit code alone, as its sentence is shown elsewhere, and `% LINE` standard output, too. But for the last, a
+//! line that is refused must leave the state folder as it was: no experiment begun, nothing changed.
 use std::fmt::Write as _;
 use std::fs;
 
@@ -25,11 +26,17 @@ fn paragraph(lines: &str) -> String {
                 writeln!(shown, "{line}").unwrap();
             }
             "-" => drop(desk.run(words).well()),
-            "$" | "%" => {
+            "$" | ":" | "%" => {
+                let before = desk.kept();
                 let ran = desk.run(words);
-                let out = if sign == "%" { ran.out.as_str() } else { "" };
-                let printed = format!("[{}] {}{out}", ran.code, ran.err);
-                writeln!(shown, "$ powerband {words}\n{}", printed.trim_end()).unwrap();
+                let is_as_before = sign == "%" || !matches!(ran.code, 2..=4 | 7) || desk.kept() == before;
+                assert!(is_as_before, "{words}: {} {}", ran.code, ran.err);
+                let printed = match sign {
+                    "$" => ran.err,
+                    ":" => String::new(),
+                    _ => ran.err + &ran.out,
+                };
+                writeln!(shown, "$ powerband {words}\n{}", format!("[{}] {printed}", ran.code).trim_end()).unwrap();
             }
             _ => panic!("no line of a script: {line}"),
         }

@@ -24,13 +24,13 @@ fn what_is_not_ours_is_refused_in_words() {
     let other = server.url("other");
     desk.run(&[&["--store", other.as_str()], &TRY[..]].concat()).ended(0);
     server.asked("CREATE SCHEMA powerband; CREATE TABLE powerband.store (shelf text)");
-    assert!(refused(&server.url("postgres"), 8).contains("is a database of another program"));
+    assert!(refused(&server.url("postgres"), 8).contains("another program"));
     server.asked(
         "DROP TABLE powerband.store; CREATE TABLE powerband.store AS SELECT 'powerband' AS application, 7 AS version",
     );
     assert!(refused(&server.url("postgres"), 8).contains("newer powerband (store version 7, this one knows 3)"));
     let said = refused(&server.url("postgres").replace(SECRET, "wrong-word"), 3);
-    assert!(said.contains("password authentication failed"), "{said}");
+    assert!(said.contains("authentication failed"), "{said}");
     assert!(refused(&server.url("missing"), 8).contains("\"missing\" does not exist"));
     let said = refused(&format!("{}?sslmode=perhaps", server.url("postgres")), 2);
     assert!(said.contains("sslmode=perhaps"), "{said}");
@@ -59,7 +59,7 @@ fn other_users_need_the_rights_that_are_documented() {
         on(user, &["show", "last"]).ended(0);
     }
     let said = on("reader", &TRY).refused(3);
-    assert!(said.contains("permission denied for table experiment"), "{said}");
+    assert!(said.contains("permission denied"), "{said}");
     on("writer", &TRY).ended(0);
     on("writer", &["resume", "last", "--blocks", "3"]).ended(0);
     let copy = desk.beside("copy.sqlite");
