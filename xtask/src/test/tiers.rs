@@ -160,7 +160,8 @@ impl Tier {
             Tier::Services => {
                 let boots = |job: &Job| matches!(job, Job::Binary(binary) if begins(binary, BOOTS));
                 let (boots, jobs) = group.jobs.into_iter().partition(boots);
-                vec![Group { jobs, ..group }, alone(boots, Lane::Booting), quiet]
+                let booting = Group { threads: 2, ..alone(boots, Lane::Booting) };
+                vec![Group { jobs, ..group }, booting, quiet]
             }
             Tier::Host => vec![group, quiet],
         };
@@ -174,8 +175,8 @@ impl Tier {
             Tier::Lint | Tier::Pure => (2, 2),
             // Most of them wait for processes.
             Tier::Host => (2, 3),
-            // Each test starts its own services.
-            Tier::Services => (1, 1),
+            // The tests of a binary share a service, which belongs to one of them at a time.
+            Tier::Services => (2, 1),
             // Each test has its own guest, and one that measures ranks before the others of this machine.
             Tier::Guest => (1, 2),
         }
@@ -275,7 +276,7 @@ mod tests {
         let host = ["powerband/powerband", "powerband-host/lib"];
         assert_eq!(groups(Tier::Host, &built), [(titles(&host), 2, 3)]);
         let (page, boot) = (titles(&["powerband/services_page"]), titles(&["powerband/services_boot"]));
-        assert_eq!(groups(Tier::Services, &built), [(page, 1, 1), (boot, 1, 1)]);
+        assert_eq!(groups(Tier::Services, &built), [(page, 2, 1), (boot, 1, 2)]);
         let guest = (titles(&["powerband-bench-virtual/it"]), 1, 2);
         assert_eq!(groups(Tier::Guest, &built), [guest.clone(), guest]);
         let words: Vec<_> =

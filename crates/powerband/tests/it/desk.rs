@@ -104,6 +104,11 @@ impl Desk {
         Desk(desk)
     }
 
+    /// One, if a test that needs root can run.
+    pub(crate) fn as_root() -> Option<Desk> {
+        root().then(Desk::new)
+    }
+
     /// `file:` and the path of a file next to the state.
     pub(crate) fn knob(&self, name: &str) -> String {
         format!("file:{}", self.beside(name).display())
@@ -191,4 +196,10 @@ pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Words as one types them: each between spaces, or between two backquotes.
+pub(crate) fn split(words: &str) -> Vec<&str> {
+    let parts = words.split('`').enumerate();
+    parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
 }
