@@ -10,7 +10,7 @@ use powerband_store::Store;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::desk::Ran;
+use crate::desk::{Ran, split};
 use crate::slurm::{ready, signal};
 use crate::stories::{Cluster, start, trials};
 
@@ -83,8 +83,10 @@ fn one(seed: u64) -> (bool, usize) {
     let (plan, folder) = (written(&machines, odd), cluster.folder());
     let (plan, folder) = (plan.to_str().unwrap(), folder.to_str().unwrap());
     let (nodes, drawn, blocks) = (format!("n[1-{NODES}]"), random.below(1 << 32).to_string(), BLOCKS.to_string());
-    let words = ["fleet", "run", plan, "--nodes", &nodes, "--seed", &drawn, "--quiet", "--blocks", &blocks];
-    let more = ["--at-once", "64", "--give-up", "2m", "--folder", folder];
+    let words = format!("fleet run `{plan}` --nodes `{nodes}` --seed `{drawn}` --quiet --blocks `{blocks}`");
+    let words = split(&words);
+    let more = format!("--at-once 64 --give-up 2m --folder `{folder}`");
+    let more = split(&more);
     let running = start(cluster.command(&[&words[..], &more].concat()));
     let mut kills = String::new();
     for _ in 0..KILLS {
@@ -100,7 +102,7 @@ fn one(seed: u64) -> (bool, usize) {
         if cluster.status().iter().all(|node| node["state"] == "done") {
             break;
         }
-        cluster.run(&["fleet", "resume", folder, "--quiet", "--give-up", "2m"]);
+        cluster.run(&split(&format!("fleet resume `{folder}` --quiet --give-up 2m")));
     }
     agree(&cluster, Path::new(folder));
     let answer = cluster.run(&["--json", "fleet", "report", folder]).ended(0).value();

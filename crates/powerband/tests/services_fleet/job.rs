@@ -1,40 +1,29 @@
 //! One job over two nodes: agents that steps of the job start, a setting on both, and one node's agent killed in the middle of a
 //! trial.
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
 use rustix::process::Signal;
 
 use crate::desk::{Desk, Ran, Started, text, until};
-use crate::slurm::{Slurm, ready, signal};
+use crate::slurm::{Lent, Slurm, ready, signal};
 
 const NODES: [&str; 2] = ["n1", "n2"];
 
 /// Two nodes with a state folder and a value of their own each, which are one host.
 struct Job {
     desk: Desk,
-    slurm: Slurm,
+    slurm: Lent,
 }
 
 impl Job {
-    fn new() -> Job {
-        let desk = Desk::new();
-        let folder = desk.beside("");
+    fn new() -> Option<Job> {
+        let desk = ready().then(Desk::new)?;
         for node in NODES {
             fs::write(desk.beside(&format!("value-{node}")), "before\n").unwrap();
         }
-        // Hosts have state folders of their own, and these nodes are one host.
-        let prolog = desk.beside("prolog.sh");
-        let script = format!(
-            "#!/bin/sh\necho export POWERBAND_STATE_DIR={0}state-$SLURMD_NODENAME\necho export VALUE={0}value-$SLURMD_NODENAME\n",
-            folder.display()
-        );
-        fs::write(&prolog, script).unwrap();
-        fs::set_permissions(&prolog, fs::Permissions::from_mode(0o755)).unwrap();
-        let slurm = Slurm::start_with(2, &format!("TaskProlog={}\n", prolog.display()));
-        Job { desk, slurm }
+        Some(Job { desk, slurm: Slurm::of(4) })
     }
 
     /// The command in an allocation of both nodes: a setting on all of them, and a load that runs on both.
@@ -48,8 +37,9 @@ impl Job {
         fs::write(&path, plan).unwrap();
         let mut command = Command::new("/usr/bin/salloc");
         self.desk.furnish(&mut command);
-        command.args(["-Q", "-N2", "--exclusive", env!("CARGO_BIN_EXE_powerband"), "run"]).arg(&path);
+        command.args(["-Q", "-N2", "-wn[1-2]", "--exclusive", env!("CARGO_BIN_EXE_powerband"), "run"]).arg(&path);
         command.env("SLURM_CONF", self.slurm.conf()).env("TMPDIR", self.desk.beside(""));
+        command.env("NODES_AT", self.desk.beside("").join("."));
         command
     }
 
@@ -76,10 +66,7 @@ impl Job {
 
 #[test]
 fn a_job_over_two_nodes_has_the_setting_on_both() {
-    if !ready() {
-        return;
-    }
-    let job = Job::new();
+    let Some(job) = Job::new() else { return };
     let seen = job.desk.beside("seen").display().to_string();
     let ran = Ran::of(&job.command(&format!("cat $VALUE >> {seen}-$SLURMD_NODENAME")).output().unwrap()).ended(0);
     // Two runs of each and no other values; the command may run several times in a run.
@@ -93,10 +80,7 @@ fn a_job_over_two_nodes_has_the_setting_on_both() {
 
 #[test]
 fn a_node_s_agent_killed_in_the_middle_of_a_trial_leaves_both_nodes_as_they_were() {
-    if !ready() {
-        return;
-    }
-    let job = Job::new();
+    let Some(job) = Job::new() else { return };
     for node in NODES {
         let started = Started::of(&mut job.command("sleep 600"));
         // A setting is tried before the first trial, without the load.

@@ -1,4 +1,4 @@
-//! A fleet on a real Slurm: a controller and four nodes on this host, in a folder of their own and gone with the test, and on a real
+//! A fleet on a real Slurm: a controller and four nodes on this host, in a folder of their own and gone with this process, and on a real
 //! PostgreSQL.
 //! With CI=true one that is missing is a failure.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
@@ -11,6 +11,8 @@ mod job;
 #[expect(dead_code, reason = "it belongs to `services_store`, and little of it is needed here")]
 #[path = "../services_store/server.rs"]
 mod server;
+#[path = "../services_store/shared.rs"]
+mod shared;
 mod slurm;
 mod stories;
 #[cfg(feature = "postgresql")]

@@ -1,16 +1,19 @@
-//! A Slurm of the test's own: munged, slurmctld and four slurmd of one host, each in the foreground as a child of the test.
+//! A Slurm for all cases: munged, slurmctld and four slurmd of one host, each in the foreground as a child of this process.
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::desk::{root, until};
+use crate::shared::{alone, at_end};
 
 const PROGRAMS: [&str; 4] = ["/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/bin/sbatch", "/usr/sbin/munged"];
 
@@ -24,21 +27,67 @@ pub(crate) fn ready() -> bool {
     here && root()
 }
 
+/// Hosts have state folders of their own, and these nodes are one host: a case that needs some of its own says where they are.
+const PROLOG: &str = "#!/bin/sh
+[ -n \"$NODES_AT\" ] || exit 0
+echo export POWERBAND_STATE_DIR=$NODES_AT/state-$SLURMD_NODENAME
+echo export VALUE=$NODES_AT/value-$SLURMD_NODENAME
+";
+
 pub(crate) struct Slurm {
-    folder: TempDir,
+    folder: PathBuf,
+    nodes: u32,
     children: BTreeMap<String, Child>,
+    _end: Child,
+}
+
+/// A case's hold of it.
+pub(crate) struct Lent(MutexGuard<'static, Option<Slurm>>);
+
+impl Deref for Lent {
+    type Target = Slurm;
+
+    fn deref(&self) -> &Slurm {
+        self.0.as_ref().unwrap()
+    }
+}
+
+impl DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut Slurm {
+        self.0.as_mut().unwrap()
+    }
 }
 
 impl Slurm {
-    /// Starts it with nodes n1, n2, …, and waits until all of them are idle.
-    pub(crate) fn start(nodes: u32) -> Slurm {
-        Slurm::start_with(nodes, "")
+    /// Nodes n1, n2, …, all of them idle.
+    pub(crate) fn of(nodes: u32) -> Lent {
+        static SHARED: Mutex<Option<Slurm>> = Mutex::new(None);
+        let mut held = alone(&SHARED, || Slurm::start(nodes));
+        if held.as_ref().is_some_and(|slurm| slurm.nodes != nodes) {
+            *held = None;
+            *held = Some(Slurm::start(nodes));
+        }
+        let mut slurm = Lent(held);
+        // What a case before this one left.
+        slurm.ask("scancel", &["--user=root"]);
+        // A few at a time, as each takes its time on a busy machine.
+        for first in (1..=nodes).step_by(16) {
+            let last = nodes.min(first + 15);
+            for node in (first..=last).map(|node| format!("n{node}")) {
+                if !slurm.children.contains_key(&node) {
+                    slurm.start_node(&node);
+                }
+            }
+            until("the nodes are idle", || {
+                let states = slurm.ask("sinfo", &["-h", "-N", "-o", "%T"]);
+                states.lines().filter(|state| *state == "idle").count() >= last as usize
+            });
+        }
+        slurm
     }
 
-    /// With more lines of configuration.
-    pub(crate) fn start_with(nodes: u32, more: &str) -> Slurm {
-        let folder = TempDir::new().unwrap();
-        let path = folder.path().to_owned();
+    fn start(nodes: u32) -> Slurm {
+        let path = TempDir::new().unwrap().keep();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["run", "state"] {
             fs::create_dir(path.join(name)).unwrap();
@@ -47,41 +96,34 @@ impl Slurm {
         fs::File::open("/dev/urandom").unwrap().read_exact(&mut key).unwrap();
         fs::write(path.join("munge.key"), key).unwrap();
         fs::set_permissions(path.join("munge.key"), fs::Permissions::from_mode(0o400)).unwrap();
-        let mut slurm = Slurm { folder, children: BTreeMap::new() };
-        fs::write(slurm.conf(), configuration(&path, nodes) + more).unwrap();
-        let option = |name: &str, file: &str| format!("--{name}={}", path.join(file).display());
+        fs::write(path.join("prolog.sh"), PROLOG).unwrap();
+        fs::set_permissions(path.join("prolog.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        let ours = "grep -lzs \"^SLURM_CONF=$0/slurm.conf$\" /proc/[0-9]*/environ | cut -d / -f 3";
+        let _end = at_end(&path, &format!("for p in $({ours}); do kill -s KILL $p; done; sleep 1"));
+        let mut slurm = Slurm { folder: path.clone(), nodes, children: BTreeMap::new(), _end };
+        fs::write(slurm.conf(), configuration(&path, nodes)).unwrap();
+        let option = |(name, file)| format!("--{name}={}", path.join(file).display());
+        let files = [("key-file", "munge.key"), ("seed-file", "munge.seed"), ("log-file", "munge.log")];
+        let run = [("socket", "run/munge.socket"), ("pid-file", "run/munge.pid")];
         let mut munged = Command::new("/usr/sbin/munged");
-        munged
-            .args(["--force", "--foreground"])
-            .args([option("key-file", "munge.key"), option("seed-file", "munge.seed")]);
-        munged.args([option("socket", "run/munge.socket"), option("pid-file", "run/munge.pid")]);
-        munged.arg(option("log-file", "munge.log"));
+        munged.args(["--force", "--foreground"]).args(files.map(option)).args(run.map(option));
         slurm.child("munged", &mut munged);
         until("munged listens", || path.join("run/munge.socket").exists());
         slurm.child("slurmctld", Command::new("/usr/sbin/slurmctld").args(["-D", "-i"]));
-        // A few at a time, as each takes its time on a busy machine.
-        for first in (1..=nodes).step_by(16) {
-            let last = nodes.min(first + 15);
-            (first..=last).for_each(|node| slurm.start_node(&format!("n{node}")));
-            until("the nodes are idle", || {
-                let states = slurm.ask("sinfo", &["-h", "-N", "-o", "%T"]);
-                states.lines().filter(|state| *state == "idle").count() == last as usize
-            });
-        }
         slurm
     }
 
     pub(crate) fn conf(&self) -> PathBuf {
-        self.folder.path().join("slurm.conf")
+        self.folder.join("slurm.conf")
     }
 
     /// Where its daemons write what they say, in files that end with `.out` and `.log`.
     pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     fn child(&mut self, name: &str, command: &mut Command) {
-        let log = fs::File::create(self.folder.path().join(format!("{name}.out"))).unwrap();
+        let log = fs::File::create(self.folder.join(format!("{name}.out"))).unwrap();
         command.env("SLURM_CONF", self.conf()).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         self.children.insert(name.to_owned(), command.spawn().unwrap());
     }
@@ -146,14 +188,11 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
-        // Tasks and slurmstepds first: they have this Slurm's configuration in their environment.
-        for pid in self.processes(|words| {
-            words.starts_with("slurmstepd") || words.contains("fleet task") || words.ends_with(" agent ")
-        }) {
+        // Tasks and slurmstepds, too, have this Slurm's configuration in their environment.
+        for pid in self.processes(|_| true) {
             signal(pid, Signal::KILL);
         }
         for child in self.children.values_mut() {
-            let _ = child.kill();
             let _ = child.wait();
         }
     }
@@ -175,7 +214,7 @@ fn configuration(folder: &Path, nodes: u32) -> String {
          SlurmdParameters=config_overrides\nStateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool-%n\n\
          SlurmdPidFile={folder}/run/slurmd-%n.pid\nSlurmctldPidFile={folder}/run/slurmctld.pid\n\
          ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n\
-         ReturnToService=2\nMpiDefault=none\nSlurmdTimeout=10\nKillWait=10\n\
+         TaskProlog={folder}/prolog.sh\nReturnToService=2\nMpiDefault=none\nSlurmdTimeout=10\nKillWait=10\n\
          SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1,bf_interval=1\n\
          PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO\n",
         ports[0]

@@ -10,16 +10,16 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, until, workspace};
-use crate::slurm::{Slurm, ready, signal};
+use crate::desk::{Desk, Ran, split, until, workspace};
+use crate::slurm::{Lent, Slurm, ready, signal};
 
 pub(crate) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 /// Blocks that keep a node busy for some seconds.
-const LONG: &str = "40";
+const LONG: u32 = 40;
 
 pub(crate) struct Cluster {
     pub(crate) desk: Desk,
-    pub(crate) slurm: Slurm,
+    pub(crate) slurm: Lent,
 }
 
 impl Cluster {
@@ -37,9 +37,10 @@ impl Cluster {
         self.slurm.ask("scontrol", &["requeue", &job]);
         self.slurm.start_node("n1");
         until("the task runs twice", || {
-            // Stopped for good it could hold a file that both write.
+            // Stopped for good it could hold a file that both write; it must not be done before the second begins.
+            std::thread::sleep(Duration::from_millis(50));
             signal(task, Signal::CONT);
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(1));
             signal(task, Signal::STOP);
             self.slurm.ask("scontrol", &["update", &format!("JobId={job}"), "StartTime=now"]);
             self.lines("n1", 1) > 0
@@ -48,12 +49,13 @@ impl Cluster {
         until("the first one goes on", || self.lines("n1", 0) > had);
     }
 
-    fn start() -> Cluster {
-        Cluster::of(4)
+    /// Four nodes, where Slurm is.
+    pub(crate) fn start() -> Option<Cluster> {
+        ready().then(|| Cluster::of(4))
     }
 
     pub(crate) fn of(nodes: u32) -> Cluster {
-        Cluster { desk: Desk::new(), slurm: Slurm::start(nodes) }
+        Cluster { desk: Desk::new(), slurm: Slurm::of(nodes) }
     }
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
@@ -71,21 +73,13 @@ impl Cluster {
     }
 
     /// Starts a fleet over the four nodes, all at once.
-    pub(crate) fn fleet(&self, blocks: &str, more: &[&str]) -> Command {
+    pub(crate) fn fleet(&self, blocks: u32, more: &[&str]) -> Command {
         let folder = self.folder();
-        let words = [
-            "fleet",
-            "run",
-            "plans/fleet-frequency.toml",
-            "--nodes",
-            "n[1-4]",
-            "--seed",
-            "3",
-            "--quiet",
-            "--blocks",
-            blocks,
-        ];
-        self.command(&[&words[..], &["--folder", folder.to_str().unwrap()], more].concat())
+        let words = format!(
+            "fleet run plans/fleet-frequency.toml --nodes n[1-4] --seed 3 --quiet --blocks {blocks} --folder {}",
+            folder.display()
+        );
+        self.command(&[&split(&words)[..], more].concat())
     }
 
     pub(crate) fn status(&self) -> Vec<Value> {
@@ -96,6 +90,20 @@ impl Cluster {
 
     pub(crate) fn node(&self, name: &str) -> Value {
         self.status().into_iter().find(|node| node["node"] == name).unwrap()
+    }
+
+    /// The report, in which both settings cost speed and save energy.
+    #[track_caller]
+    pub(crate) fn decided(&self) -> Value {
+        let folder = self.folder();
+        let answer = self.run(&["--json", "fleet", "report", folder.to_str().unwrap()]).ended(0).value();
+        for (metric, verdict) in [("count_per_s", "worse"), ("energy_j", "better")] {
+            let of = answer["metrics"].as_array().unwrap().iter().find(|of| of["metric"] == metric).unwrap();
+            let settings = of["settings"].as_array().unwrap();
+            assert_eq!(settings.len(), 2, "{of}");
+            assert!(settings.iter().all(|setting| setting["fleet"]["verdict"] == verdict), "{of}");
+        }
+        answer
     }
 
     /// Lines of the file of an attempt; none while there is no such file.
@@ -187,35 +195,26 @@ pub(crate) fn trials(path: &Path) -> Vec<u64> {
 
 #[test]
 fn a_plan_over_four_nodes_ends_with_a_verdict() {
-    if !ready() {
-        return;
-    }
-    let cluster = Cluster::start();
-    Ran::of(&cluster.fleet("4", &[]).output().unwrap()).ended(0);
+    let Some(cluster) = Cluster::start() else { return };
+    Ran::of(&cluster.fleet(4, &[]).output().unwrap()).ended(0);
     for node in cluster.status() {
-        assert_eq!(
-            (&node["state"], node["blocks"].as_u64(), node["attempts"].as_u64()),
-            (&"done".into(), Some(4), Some(1))
-        );
-        assert_eq!(node["restored"], true);
+        is_done(&node, 1);
+        assert_eq!(node["blocks"], 4);
     }
-    let folder = cluster.folder();
-    let answer = cluster.run(&["--json", "fleet", "report", folder.to_str().unwrap()]).ended(0).value();
-    assert_eq!((answer["looked_at"].as_u64(), answer["over"].as_bool()), (Some(4), Some(true)), "{answer}");
-    for (metric, verdict) in [("count_per_s", "worse"), ("energy_j", "better")] {
-        let of = answer["metrics"].as_array().unwrap().iter().find(|of| of["metric"] == metric).unwrap();
-        let settings = of["settings"].as_array().unwrap();
-        assert_eq!(settings.len(), 2, "{of}");
-        assert!(settings.iter().all(|setting| setting["fleet"]["verdict"] == verdict), "{of}");
-    }
+    let answer = cluster.decided();
+    assert_eq!((&answer["looked_at"], &answer["over"]), (&4.into(), &true.into()), "{answer}");
+}
+
+/// A node whose task ended in so many attempts, with everything restored.
+#[track_caller]
+pub(crate) fn is_done(node: &Value, attempts: u32) {
+    let standing = (&node["state"], &node["attempts"], &node["restored"]);
+    assert_eq!(standing, (&"done".into(), &attempts.into(), &true.into()), "{node}");
 }
 
 #[test]
 fn a_node_that_dies_loses_and_doubles_no_trial() {
-    if !ready() {
-        return;
-    }
-    let mut cluster = Cluster::start();
+    let Some(mut cluster) = Cluster::start() else { return };
     let running = start(cluster.fleet(LONG, &["--give-up", "3m"]));
     let held = cluster.measuring();
     signal(held.task("n3"), Signal::KILL);
@@ -229,27 +228,21 @@ fn a_node_that_dies_loses_and_doubles_no_trial() {
     Ran::of(&running.join().unwrap()).ended(0);
     assert_eq!(cluster.node("n2")["state"], "done");
     let lost = cluster.node("n3");
-    assert_eq!(lost["state"], "lost");
-    assert_eq!(lost["restored"], false);
+    assert_eq!((&lost["state"], &lost["restored"]), (&"lost".into(), &false.into()), "{lost}");
     assert!(lost["why"].as_str().is_some_and(|why| !why.is_empty()));
     // Only what was lost runs again.
     cluster.slurm.start_node("n2");
     cluster.run(&["fleet", "resume", folder.to_str().unwrap(), "--quiet"]).ended(0);
     let whole = trials(&folder.join("node-n1-0.jsonl"));
     for (node, attempts) in [("n1", 1), ("n2", 1), ("n3", 2), ("n4", 1)] {
-        let standing = cluster.node(node);
-        assert_eq!((&standing["state"], standing["attempts"].as_u64()), (&"done".into(), Some(attempts)), "{node}");
-        assert_eq!(standing["restored"], true, "{node}");
+        is_done(&cluster.node(node), attempts);
         assert_eq!(trials(&folder.join(format!("node-{node}-{}.jsonl", attempts - 1))).len(), whole.len(), "{node}");
     }
 }
 
 #[test]
 fn a_task_that_runs_twice_at_once_counts_once() {
-    if !ready() {
-        return;
-    }
-    let mut cluster = Cluster::start();
+    let Some(mut cluster) = Cluster::start() else { return };
     let running = start(cluster.fleet(LONG, &["--give-up", "3m"]));
     let held = cluster.measuring();
     cluster.run_twice();
@@ -257,7 +250,7 @@ fn a_task_that_runs_twice_at_once_counts_once() {
     Ran::of(&running.join().unwrap()).ended(0);
     // Whichever ended first, one of them counts, as a whole.
     let standing = cluster.node("n1");
-    assert_eq!((&standing["state"], standing["attempts"].as_u64()), (&"done".into(), Some(2)));
+    is_done(&standing, 2);
     let (folder, counts) = (cluster.folder(), &standing["counts"]);
     let whole = trials(&folder.join("node-n2-0.jsonl"));
     assert_eq!(trials(&folder.join(format!("node-n1-{counts}.jsonl"))).len(), whole.len());
@@ -267,12 +260,9 @@ fn a_task_that_runs_twice_at_once_counts_once() {
 
 #[test]
 fn a_fleet_that_is_cancelled_restores_and_can_be_resumed() {
-    if !ready() {
-        return;
-    }
-    let cluster = Cluster::start();
+    let Some(cluster) = Cluster::start() else { return };
     let folder = cluster.folder();
-    cluster.fleet("5000", &["--no-wait"]).output().unwrap();
+    cluster.fleet(5000, &["--no-wait"]).output().unwrap();
     drop(cluster.measuring());
     cluster.run(&["fleet", "cancel", folder.to_str().unwrap()]).ended(0);
     assert_eq!(cluster.slurm.ask("squeue", &["-h"]), "");
@@ -284,10 +274,7 @@ fn a_fleet_that_is_cancelled_restores_and_can_be_resumed() {
 
 #[test]
 fn the_ten_commands_of_the_document_end_with_a_report() {
-    if !ready() {
-        return;
-    }
-    let cluster = Cluster::start();
+    let Some(cluster) = Cluster::start() else { return };
     let document = fs::read_to_string(workspace().join("docs/fleet.md")).unwrap();
     let block = document.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
     let commands: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("$ ")).collect();

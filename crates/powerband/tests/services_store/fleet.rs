@@ -40,7 +40,7 @@ fn fill(open: &dyn Fn() -> Store) {
 fn the_experiments_of_a_fleet_are_found() {
     let Some(server) = Server::new() else { return };
     let desk = Desk::new();
-    let (file, journal, url) = (desk.beside("one.sqlite"), desk.beside("journal.sqlite"), server.url("postgres"));
+    let (file, journal, url) = (desk.beside("one.sqlite"), desk.beside("journal.sqlite"), server.url());
     fill(&|| Store::open(&file).unwrap());
     fill(&|| Store::open_shared(&url, &journal, Purpose::Write).unwrap().unwrap());
     let expected = vec![(1, "n2".to_owned(), State::Running), (4, "n1".to_owned(), State::Running)];

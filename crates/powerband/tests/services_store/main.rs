@@ -1,4 +1,5 @@
-//! Stores on PostgreSQL, as a user meets them: a real server in a folder of its own, restarted, stopped and cut off in mid-run.
+//! Stores on PostgreSQL, as a user meets them: a real server in a folder of its own, restarted, stopped and cut off in mid-run, with a database for
+//! each case.
 //! With CI=true a server that is missing is a failure.
 #![cfg(feature = "postgresql")]
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed, and says why")]
@@ -11,3 +12,4 @@ mod everyday;
 mod fleet;
 mod refused;
 mod server;
+mod shared;
