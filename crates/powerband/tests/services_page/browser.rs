@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::desk::{Desk, Ran, root, workspace};
+use crate::desk::{Desk, Ran, root, split, workspace};
 use crate::made_up;
 
 /// Where xtask put the modules: in the target folder, which is one of those around ours.
@@ -71,7 +71,7 @@ impl Pages {
     /// What this machine does, with a knob that any has.
     fn of_this_machine(&self) {
         if root() {
-            let turned = ["try", "cgroup.cpu_quota=30%,60%", "--load", "counter", "--for", "1s", "--blocks", "2"];
+            let turned = split("try cgroup.cpu_quota=30%,60% --load counter --for 1s --blocks 2");
             self.of("this-machine", &[&turned[..], &["--settle", "0", "--record", "utilisation"]].concat());
         }
     }
@@ -80,11 +80,10 @@ impl Pages {
     fn of_a_simulated_machine(&self) {
         let on = |words: &[&'static str]| [words, &["--machine", "sim:quadcore", "--load", "counter"][..]].concat();
         self.of("governors", &on(&["try", "governor=all", "--blocks", "3"]));
-        let recorded = ["try", "governor=ondemand,conservative", "--for", "60s", "--blocks", "2"];
+        let recorded = split("try governor=ondemand,conservative --for 60s --blocks 2");
         self.of("courses", &on(&[&recorded[..], &["--record", "clock,utilisation"]].concat()));
         self.of("noise", &on(&["calibrate", "--trials", "12"]));
-        let tune =
-            ["tune", "governor=all", "max_freq=all", "--minimize", "energy_j", "--require", "count_per_s>=3.8e6"];
+        let tune = split("tune governor=all max_freq=all --minimize energy_j --require count_per_s>=3.8e6");
         self.of("search", &on(&tune));
     }
 
@@ -97,7 +96,7 @@ impl Pages {
         let customers = ["500", "1000", "2000"].map(|customers| format!("governors-shop-{customers}"));
         compare("customers", customers.map(|plan| plans[&plan].to_string()));
         let days = ["3", "4", "5"].map(|seed| {
-            let governors = ["try", "governor=all", "--load", "counter", "--machine", "sim:quadcore", "--blocks", "3"];
+            let governors = split("try governor=all --load counter --machine sim:quadcore --blocks 3");
             self.desk.run(&[&governors[..], &["--seed", seed]].concat()).ended(0);
             self.desk.experiments().to_string()
         });

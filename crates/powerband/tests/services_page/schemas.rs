@@ -3,13 +3,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::browser::{modules, ready};
-use crate::desk::{Desk, KEEPER, Ran, until, workspace};
+use crate::desk::{Desk, KEEPER, Ran, split, until, workspace};
 
 /// The machine of most of what is printed here.
 const PC: [&str; 2] = ["--machine", "sim:pc"];
 
 /// A load that says something in little time.
-const COUNTER: [&str; 8] = ["--machine", "sim:quadcore", "--seed", "1", "--load", "counter", "--for", "10s"];
+const COUNTER: &str = "--machine sim:quadcore --seed 1 --load counter --for 10s";
 
 /// What was printed, a document a file.
 struct Printed {
@@ -41,7 +41,7 @@ impl Printed {
 
     #[track_caller]
     fn on_counter(&mut self, words: &[&str]) {
-        self.keep(&[words, &COUNTER].concat());
+        self.keep(&[words, &split(COUNTER)].concat());
     }
 
     fn add(&mut self, text: &str) {
@@ -77,22 +77,22 @@ fn what_the_command_prints_is_valid_against_its_schemas() {
 fn experiments(printed: &mut Printed) {
     printed.keep(&["--seed", "1", "run", "plans/router.toml"]);
     printed.on_counter(&["try", "governor=performance,powersave"]);
-    printed.on_counter(&["try", "governor=performance,powersave", "--blocks", "1", "--require", "count>=1"]);
-    let recording = ["try", "governor=all", "--blocks", "3", "--robust", "--record", "clock,utilisation@1:1s"];
+    printed.on_counter(&split("try governor=performance,powersave --blocks 1 --require count>=1"));
+    let recording = split("try governor=all --blocks 3 --robust --record clock,utilisation@1:1s");
     printed.on_counter(&recording);
     printed.keep(&["show", "--timelines"]);
     printed.on_counter(&[&recording[..], &["--dry-run"]].concat());
     printed.on_counter(&["calibrate", "--trials", "12"]);
-    let tune = ["tune", "max_freq=all", "--minimize", "energy_j", "--require", "count>=1000"];
+    let tune = split("tune max_freq=all --minimize energy_j --require count>=1000");
     printed.on_counter(&tune);
     printed.on_counter(&[&tune[..], &["--dry-run"]].concat());
     printed.keep(&[&KEEPER[..], &["--dry-run"]].concat());
-    let ping = ["--far", "sim:quadcore", "try", "rx-usecs=10,100", "--load", "ping", "--for", "2s"];
+    let ping = split("--far sim:quadcore try rx-usecs=10,100 --load ping --for 2s");
     printed.keep(&[&PC[..], &ping].concat());
     printed.keep(&[&PC[..], &ping, &["--metric", "both/watts", "--dry-run"]].concat());
     printed.keep(&["list"]);
     printed.keep(&["compare", "2:powersave", "3:powersave"]);
-    printed.keep(&["fleet", "run", "plans/fleet-frequency.toml", "-N", "5", "--launcher", "local", "--quiet"]);
+    printed.keep(&split("fleet run plans/fleet-frequency.toml -N 5 --launcher local --quiet"));
     printed.keep(&["fleet", "status"]);
     printed.keep(&["fleet", "table", "last"]);
     copied(printed);
@@ -112,7 +112,7 @@ fn copied(printed: &mut Printed) {
 fn looked_at(printed: &mut Printed) {
     for machine in ["sim:omap3530", "recorded:machines/recorded/laptop", "recorded:machines/recorded/server"] {
         printed.keep(&["--machine", machine, "info"]);
-        printed.keep(&["--machine", machine, "get", "governor", "max_freq"]);
+        printed.keep(&split(&format!("--machine `{machine}` get governor max_freq")));
         printed.keep(&["--machine", machine, "why", "governor"]);
         printed.keep_ending(&["--machine", machine, "doctor"], &[0, 1]);
     }
@@ -135,7 +135,7 @@ fn looked_at(printed: &mut Printed) {
 fn turned(printed: &mut Printed) {
     let mut pair = |words: &[&str]| printed.keep(&[&PC[..], &["--far", "sim:quadcore"], words].concat());
     pair(&["undo"]);
-    pair(&["set", "--dry-run", "governor=powersave", "far/governor=performance"]);
+    pair(&split("set --dry-run governor=powersave far/governor=performance"));
     pair(&["set", "governor=powersave", "far/governor=performance"]);
     pair(&["get", "both/governor"]);
     pair(&["undo", "--list"]);
@@ -166,16 +166,16 @@ fn confirmed(printed: &mut Printed) {
 }
 
 fn as_it_comes(printed: &mut Printed) {
-    let watch = ["--json", "--machine", "sim:quadcore", "watch", "--load", "counter", "--count", "2"];
+    let watch = split("--json --machine sim:quadcore watch --load counter --count 2");
     let rows = printed.desk.run(&watch).ended(0).out;
     printed.add_lines(&rows);
-    let pace = ["--json", "--machine", "sim:x3650", "pace", "cpuspeed", "--for", "10s", "--load", "counter"];
+    let pace = split("--json --machine sim:x3650 pace cpuspeed --for 10s --load counter");
     printed.add_lines(&printed.desk.run(&pace).ended(0).out.clone());
-    let rows = printed.desk.run(&["--json", "watch", "--count", "2", "--interval", "100ms", "--cost"]).ended(0).out;
+    let rows = printed.desk.run(&split("--json watch --count 2 --interval 100ms --cost")).ended(0).out;
     printed.add_lines(&rows);
     let (path, knob) = (printed.desk.beside("watched"), printed.desk.knob("watched"));
     std::fs::write(&path, "0").unwrap();
-    let watching = printed.desk.start(&["--json", "why", &knob, "--watch", "--for", "2500ms"]);
+    let watching = printed.desk.start(&split(&format!("--json why `{knob}` --watch --for 2500ms")));
     // Again and again: nobody says when it has begun to look.
     for value in 1..=20 {
         std::fs::write(&path, value.to_string()).unwrap();
