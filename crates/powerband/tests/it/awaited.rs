@@ -3,13 +3,13 @@ use std::fs;
 
 use rustix::process::Signal;
 
-use crate::desk::{Desk, Started, until};
+use crate::desk::{Desk, Started, split, until};
 use crate::rigged::Two;
 
 /// A `set` behind an agent that waits to be confirmed here.
-fn waiting(two: &Two, within: &str) -> Started {
+fn waiting(two: &Two) -> Started {
     let (name, set) = (two.name(), format!("{}=1", two.far.knob("knob")));
-    let running = two.near.start(&["--machine", &name, "set", &set, "--confirm-within", within]);
+    let running = two.near.start(&split(&format!("--machine `{name}` set `{set}` --confirm-within 60s")));
     until("it waits", || says(&two.near, "\"to_confirm\":"));
     assert_eq!(two.reads(), "1");
     running
@@ -25,7 +25,7 @@ fn says(desk: &Desk, what: &str) -> bool {
 fn confirmed_from_here_it_stays_there() {
     let two = Two::new();
     let name = two.name();
-    let running = waiting(&two, "60s");
+    let running = waiting(&two);
     assert!(two.near.run(&["confirm"]).refused(1).contains("nothing waits"), "another machine's is not meant");
     let kept = two.near.run(&["--machine", &name, "confirm"]).ended(0).out;
     assert!(kept.contains("powerband --machine 'cmd:") && kept.contains(" undo`"), "{kept}");
@@ -41,17 +41,17 @@ fn confirmed_from_here_it_stays_there() {
 #[test]
 fn unconfirmed_it_goes_back_there() {
     let two = Two::new();
-    let why = waiting(&two, "700ms").end().ended(1).err;
+    let (name, set) = (two.name(), format!("{}=1", two.far.knob("knob")));
+    let why = two.near.run(&["--machine", &name, "set", &set, "--confirm-within", "700ms"]).ended(1).err;
     assert!(why.contains("nobody confirmed within 700 ms"), "{why}");
     assert!(two.is_clean());
-    let name = two.name();
     assert!(two.near.run(&["--machine", &name, "confirm"]).refused(1).contains("nothing waits"));
 }
 
 #[test]
 fn whoever_waits_is_told_when_the_machine_is_lost_and_there_it_goes_back() {
     let two = Two::new();
-    let running = waiting(&two, "60s");
+    let running = waiting(&two);
     rustix::process::kill_process(two.agent(), Signal::KILL).unwrap();
     let why = running.end().refused(8);
     assert!(why.contains("lost the near machine") && why.contains("goes back by itself"), "{why}");
@@ -62,7 +62,7 @@ fn whoever_waits_is_told_when_the_machine_is_lost_and_there_it_goes_back() {
 fn killed_while_it_waits_it_goes_back_there_and_a_warning_stays_here_until_somebody_looks() {
     let two = Two::new();
     let name = two.name();
-    let running = waiting(&two, "60s");
+    let running = waiting(&two);
     assert_eq!(two.near.run(&["list"]).ended(0).err, "", "who lives is no danger");
     running.signal(Signal::KILL);
     running.end();
@@ -85,7 +85,8 @@ fn what_is_left_where_an_experiment_lost_its_far_end_is_told_and_put_back() {
     let two = Two::new();
     let far = two.name();
     let b = format!("b:{}", two.turns("7"));
-    let words = ["--far", &far, "try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0"];
+    let words = format!("--far `{far}` try -s a: -s `{b}` --settle 0 --warmup 0");
+    let words = split(&words);
     let running = two.near.start(&[&words[..], &["--load", "counter", "--for", "2s"]].concat());
     until("it is turned", || two.reads() == "7");
     rustix::process::kill_process(two.agent(), Signal::KILL).unwrap();

@@ -1,15 +1,14 @@
 //! Rigs over a network: two namespaces with a cable between them, an sshd in the far one with keys and settings of its own.
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::desk::{Desk, Ran, root, text, typical, until};
+use crate::desk::{Desk, Ran, root, split, text, typical, until};
 use crate::driven::has;
-use crate::rigged::Two;
+use crate::rigged::{Two, has_begun};
 
 /// Two namespaces and the cable; gone with everybody in them when dropped.
 pub(crate) struct Cable {
@@ -125,12 +124,19 @@ impl Sshd {
 
     /// `try` of the far file, once that is turned.
     fn measuring(&self) -> Child {
+        self.measuring_within("60s")
+    }
+
+    /// The same with a limit to how long the far machine may be silent.
+    fn measuring_within(&self, silence: &str) -> Child {
         let b = format!("b:{}", self.two.turns("7"));
-        let words = ["--far", "ssh:far", "try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0"];
+        let words = format!("--far ssh:far try -s a: -s `{b}` --settle 0 --warmup 0");
+        let words = split(&words);
         let mut command = self.command(&[&words[..], &["--load", "counter", "--for", "2s"]].concat());
+        command.env("POWERBAND_PEER_TIMEOUT", silence);
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         until("it is turned", || self.two.reads() == "7");
-        std::thread::sleep(Duration::from_millis(300));
+        until("a trial runs", || has_begun(self.two.near.run(&split("export last --journal"))));
         child
     }
 
@@ -170,8 +176,8 @@ fn a_stream_runs_from_one_namespace_to_the_other() {
     let two = Two::new();
     let far = format!("cmd@{FAR}:ip netns exec {} {}", cable.far, two.way());
     let b = format!("b:{}", two.turns("7"));
-    let words =
-        ["--json", "--far", &far, "try", "-s", "a:", "-s", &b, "--load", "stream", "--for", "300ms", "--blocks", "2"];
+    let words = format!("--json --far `{far}` try -s a: -s `{b}` --load stream --for 300ms --blocks 2");
+    let words = split(&words);
     let before = counted(&cable.far, "tx_bytes");
     let ran = Ran::of(
         &cable.command(&two.near, &[&words[..], &["--warmup", "0", "--settle", "0"]].concat()).output().unwrap(),
@@ -192,7 +198,8 @@ pub(crate) fn counted(namespace: &str, what: &str) -> u64 {
 fn a_machine_behind_ssh_needs_nothing_installed_and_keeps_nothing() {
     let Some(sshd) = Sshd::new() else { return };
     let b = format!("b:{}", sshd.two.turns("7"));
-    let words = ["--json", "--far", "ssh:far", "try", "-s", "a:", "-s", &b, "--load", "stream", "--for", "300ms"];
+    let words = format!("--json --far ssh:far try -s a: -s `{b}` --load stream --for 300ms");
+    let words = split(&words);
     // Both addresses are known by ssh.
     let report =
         sshd.run(&[&words[..], &["--blocks", "2", "--warmup", "0", "--settle", "0"]].concat()).ended(0).report();
@@ -212,7 +219,7 @@ fn a_machine_behind_ssh_needs_nothing_installed_and_keeps_nothing() {
 fn an_agent_that_is_kept_is_copied_once_and_checked_before_it_serves() {
     let Some(sshd) = Sshd::new() else { return };
     let cache = sshd.folder.join("cache/powerband");
-    let look = |code| sshd.run(&["--keep-agent", "--machine", "ssh:far", "info", "turned"]).ended(code);
+    let look = |code| sshd.run(&split("--keep-agent --machine ssh:far info turned")).ended(code);
     let kept = || fs::read_dir(&cache).into_iter().flatten().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
     look(0);
     let agent = <[PathBuf; 1]>::try_from(kept()).unwrap().into_iter().next().unwrap();
@@ -245,8 +252,8 @@ fn what_a_command_talks_to_is_started_behind_ssh_and_ended() {
         return;
     }
     let Some(sshd) = Sshd::new() else { return };
-    let words = ["--json", "--far", "ssh:far", "try", "-s", "a:", "-s", "b:", "--blocks", "2", "--warmup", "0"];
-    let tool = ["--far-command", "iperf3 -s", "--", "iperf3", "-c", "{far}", "-t", "1", "--json"];
+    let words = split("--json --far ssh:far try -s a: -s b: --blocks 2 --warmup 0");
+    let tool = split("--far-command `iperf3 -s` -- iperf3 -c {far} -t 1 --json");
     let report = sshd.run(&[&words[..], &tool].concat()).ended(0).report();
     assert!(typical(&report, "b", "rate_mbit_s") > 0.0 && typical(&report, "b", "tx_percent") > 0.0);
     assert!(pids(&sshd.cable.far, "iperf3").is_empty(), "it does not outlive its trial");
@@ -277,7 +284,7 @@ fn a_cut_connection_and_a_killed_agent_leave_the_far_side_as_found() {
 #[test]
 fn packets_that_no_longer_come_are_a_loss_for_both_sides() {
     let Some(sshd) = Sshd::new() else { return };
-    let owner = sshd.measuring();
+    let owner = sshd.measuring_within("15s");
     sh(&format!("ip -n {} link set cable down", sshd.cable.far));
     sshd.is_lost(owner);
 }
@@ -288,7 +295,7 @@ fn a_setting_that_cuts_its_own_connection_is_put_back_by_the_far_side() {
     let flags = || sh(&format!("ip netns exec {} cat /sys/class/net/cable/flags", sshd.cable.far)).trim().to_owned();
     let found = flags();
     // Without its lowest bit the device is down.
-    let words = ["--machine", "ssh:far", "set", "file:/sys/class/net/cable/flags=0x1002", "--confirm-within", "60s"];
+    let words = split("--machine ssh:far set file:/sys/class/net/cable/flags=0x1002 --confirm-within 60s");
     let set = sshd.command(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     until("it is cut", || flags() == "0x1002");
     let ran = Ran::of(&set.wait_with_output().unwrap()).ended(8);
@@ -303,14 +310,26 @@ fn a_setting_that_cuts_its_own_connection_is_put_back_by_the_far_side() {
 fn while_a_trial_is_measured_nothing_of_ours_crosses_the_cable() {
     let Some(sshd) = Sshd::new() else { return };
     let seen = sshd.two.near.beside("seen");
-    // The load counts what crosses in its own time, without the acknowledgement of its beginning.
-    let count = "cat /sys/class/net/cable/statistics/rx_bytes /sys/class/net/cable/statistics/tx_bytes | tr '\\n' ' '";
-    let script = format!("(sleep 0.7; {count}; sleep 7; {count}; echo) >> {}", seen.display());
+    let script = crossing(&seen);
     let b = format!("b:{}", sshd.two.turns("7"));
-    let words = ["--far", "ssh:far", "try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--blocks", "1"];
+    let words = format!("--far ssh:far try -s a: -s `{b}` --settle 0 --warmup 0 --blocks 1");
+    let words = split(&words);
     sshd.run(&[&words[..], &["--", "sh", "-c", &script]].concat()).ended(0);
+    nothing_crossed(&seen);
+}
+
+/// A load that counts what crosses the cable in its own time, once the acknowledgement of its beginning is over and nothing more comes.
+pub(crate) fn crossing(seen: &Path) -> String {
+    let count = "$(cat /sys/class/net/cable/statistics/rx_bytes /sys/class/net/cable/statistics/tx_bytes)";
+    let still = "until sleep 0.7; now={count}; [ \"$now\" = \"$before\" ]; do before=$now; done";
+    format!("{}; (sleep 7; echo $before {count}) >> {}", still.replace("{count}", count), seen.display())
+}
+
+/// In no trial of such a load.
+#[track_caller]
+pub(crate) fn nothing_crossed(seen: &Path) {
     let lines: Vec<Vec<u64>> =
-        text(&seen).lines().map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect();
+        text(seen).lines().map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect();
     assert!(lines.len() >= 2, "{lines:?}");
     for line in &lines {
         assert!(line[0] > 0 && line[..2] == line[2..], "{lines:?}");
@@ -331,7 +350,8 @@ fn two_namespaces_of_one_host_are_a_rig_without_a_state_folder_named() {
     };
     let before = ecn();
     let setting = format!("far/{knob}=0,1");
-    let words = ["try", &setting, "--load", "counter", "--for", "20ms", "--blocks", "2", "--warmup", "0"];
+    let words = format!("try `{setting}` --load counter --for 20ms --blocks 2 --warmup 0");
+    let words = split(&words);
     run(&words).ended(0);
     assert_eq!(ecn(), before);
 

@@ -5,7 +5,7 @@ use std::fs;
 use powerband_host::{FileLedger, LocalMachine};
 use powerband_machine::Look as _;
 
-use crate::desk::{Desk, root};
+use crate::desk::{Desk, root, split};
 
 const QUICK: [&str; 6] = ["--settle", "0", "--warmup", "0", "--blocks", "2"];
 
@@ -41,8 +41,9 @@ fn an_agent_counts_energy_and_cycles_by_the_kernels_perf() {
     let (desk, far) = (Desk::new(), Desk::new());
     let Some(way) = leads_to(&far, &format!("{} agent", env!("CARGO_BIN_EXE_powerband"))) else { return };
     let machine = format!("cmd:{way}");
-    let asks = ["--metric", "power_w", "--metric", "measured_mhz", "--meter", "perf"];
-    let words = ["try", "-s", "a:", "-s", "b:", "--load", "idle", "--for", "1s", "-c", "0", "--machine", &machine];
+    let asks = split("--metric power_w --metric measured_mhz --meter perf");
+    let words = format!("try -s a: -s b: --load idle --for 1s -c 0 --machine `{machine}`");
+    let words = split(&words);
     let report = desk.report(&[&words[..], &asks, &QUICK].concat());
     let boundary = |name: &str| report.metrics.iter().find(|metric| metric.name == name).unwrap().boundary.clone();
     assert_eq!(boundary("power_w").as_deref(), Some("package-0"));
@@ -68,7 +69,8 @@ fn a_bare_shell_counts_nothing_and_says_who_does() {
     let why = "no perf meter: perf:power/energy-pkg@cpu0: operation not supported (EOPNOTSUPP); perf counts for programs on \
                the machine itself, powerband's agent among them";
     assert!(told.contains(why), "{told}");
-    let words = ["try", "-s", "a:", "-s", "b:", "--load", "idle", "--for", "1s", "--machine", &machine];
+    let words = format!("try -s a: -s b: --load idle --for 1s --machine `{machine}`");
+    let words = split(&words);
     let why = desk.run(&[&words[..], &["--metric", "measured_mhz"]].concat()).refused(4);
     assert!(why.contains("perf:msr/aperf@cpu0: operation not supported (EOPNOTSUPP); perf counts"), "{why}");
 }

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 
 use crate::cabled::{Cable, FAR, counted, pids, sh};
-use crate::desk::{Desk, Ran, root, until};
+use crate::desk::{Desk, Ran, root, split, until};
 use crate::rigged::Two;
 
 /// Whether a tool is here; in CI it must be.
@@ -107,7 +107,8 @@ fn iperf3_is_read_and_its_server_started_and_ended() {
     }
     let (desk, port) = (Desk::new(), free_port());
     let server = format!("iperf3 -s -p {port}");
-    let far = ["--far-command", &server, "--far-port", &port, "--", "iperf3", "-c", "{far}", "-p", &port, "-t", "1"];
+    let far = format!("--far-command `{server}` --far-port `{port}` -- iperf3 -c {{far}} -p `{port}` -t 1");
+    let far = split(&far);
     for trial in driven(&desk, &[&far[..], &["--json"]].concat()) {
         let told: Value = serde_json::from_str(&trial.out).unwrap();
         trial.agrees("rate_mbit_s", told["end"]["sum_received"]["bits_per_second"].as_f64().unwrap() / 1e6);
@@ -203,13 +204,13 @@ fn ping_is_read_in_two_makes() {
         }
         assert_eq!(trial.metric("lost_percent"), 0.0);
     }
-    for trial in driven(&desk, &["--", "busybox", "ping", "-c", "2", "-i", "0.05", "127.0.0.1"]) {
+    for trial in driven(&desk, &split("-- busybox ping -c 2 -i 0.05 127.0.0.1")[..]) {
         assert!(trial.metric("rtt_ms") > 0.0);
         assert!(trial.refused["rtt_mdev_ms"].as_str().unwrap().contains("scatter"), "{}", trial.refused);
     }
     let knob = knob(&desk);
     // Discarded at once by the kernel of a namespace that has no way there.
-    let lost = ["--", "unshare", "-n", "ping", "-c", "1", "-W", "1", "127.0.0.1"];
+    let lost = split("-- unshare -n ping -c 1 -W 1 127.0.0.1");
     desk.run(&words(&knob, &lost)).ended(7);
 }
 
@@ -220,7 +221,8 @@ fn sockperf_is_read() {
     }
     let (desk, port) = (Desk::new(), free_port());
     let server = format!("sockperf server -i 127.0.0.1 -p {port}");
-    let far = ["--far-command", &server, "--far-port", &port, "--", "sockperf"];
+    let far = format!("--far-command `{server}` --far-port `{port}` -- sockperf");
+    let far = split(&far);
     for trial in driven(&desk, &[&far[..], &["ping-pong", "-i", "{far}", "-p", &port, "-t", "1"]].concat()) {
         trial.agrees("mean_us", trial.told("Latency is"));
         trial.agrees("max_us", trial.told("<MAX> observation ="));
@@ -228,7 +230,8 @@ fn sockperf_is_read() {
     }
     assert_eq!(judged(&desk), ["p50_us", "lost_percent"]);
     let knob = knob(&desk);
-    let alone = ["--", "sockperf", "pp", "-i", "127.0.0.1", "-p", &port, "-t", "1"];
+    let alone = format!("-- sockperf pp -i 127.0.0.1 -p `{port}` -t 1");
+    let alone = split(&alone);
     let ran = desk.run(&words(&knob, &alone)).ended(7);
     assert!(ran.err.contains("No messages"), "{}", ran.err);
 }
@@ -245,7 +248,7 @@ fn cyclictest_is_read_and_what_it_holds_is_told() {
     }
     let told = desk.run(&["show", "last", "-v"]).ended(0).out.replace("\n  ", " ");
     assert!(told.contains("cyclictest held /dev/cpu_dma_latency at 0 us"), "{told}");
-    let whole = ["--", "cyclictest", "-q", "-D", "1", "-h", "20000", "--laptop", "--json=/dev/stdout"];
+    let whole = split("-- cyclictest -q -D 1 -h 20000 --laptop --json=/dev/stdout");
     for trial in driven(&desk, &whole) {
         assert!(trial.metric("min_us") <= trial.metric("p50_us") && trial.metric("p50_us") <= trial.metric("max_us"));
     }
@@ -324,7 +327,7 @@ fn perf_stat_counts_what_it_can_and_says_what_not() {
         assert!(trial.metric("page_faults") > 0.0 && trial.metrics.get("cycles").is_none(), "{}", trial.metrics);
     }
     assert_eq!(judged(&desk), ["task_clock_ms"]);
-    for trial in driven(&desk, &["--", "perf", "stat", "-j", "-e", "page-faults", "true"]) {
+    for trial in driven(&desk, &split("-- perf stat -j -e page-faults true")[..]) {
         assert!(trial.metric("page_faults") > 0.0);
     }
     // What every machine can count is judged; what this one cannot is told, whichever that is.
@@ -350,7 +353,7 @@ fn what_mpirun_says_is_nobodys_number() {
     }
     let desk = Desk::new();
     let knob = knob(&desk);
-    let mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"];
+    let mpirun = split("mpirun --allow-run-as-root --oversubscribe -np 2");
     let said = "echo '[node:77] value = 5' >&2; echo 'value = 8' >&2";
     let pick = ["--metric", "value=regex:value = ([0-9]+)", "--"];
     desk.run(&words(&knob, &[&pick[..], &mpirun[..], &["sh", "-c", said]].concat())).ended(0);
@@ -368,7 +371,7 @@ fn what_mpirun_says_is_nobodys_number() {
         assert!(spent >= 0.9 * took && trial.metric("real_s") > 0.0, "{spent} s of {took} s");
     }
     // More ranks than there are slots is refused in a box, whose first words are the reason.
-    let many = ["--", "mpirun", "--allow-run-as-root", "-np", "4096", "true"];
+    let many = split("-- mpirun --allow-run-as-root -np 4096 true");
     let ran = desk.run(&words(&knob, &many)).ended(7);
     assert!(ran.err.contains("slots"), "{}", ran.err);
 }
@@ -408,8 +411,9 @@ fn a_far_end_runs_in_the_far_namespace_and_ends_with_its_load() {
     server.args(["netns", "exec", &cable.far, "iperf3", "-s", "-B", FAR]).stdout(Stdio::null());
     let server = Ends(server.spawn().unwrap());
     until("it listens", || sh(&format!("ip netns exec {} cat /proc/net/tcp", cable.far)).contains(":1451 "));
-    let words = ["--far", &far, "try", "-q", "-s", "a:", "-s", "b:", "--blocks", "1", "--warmup", "0", "--far-command"];
-    let server_words = ["iperf3 -s -B {far}", "--far-port", "5201", "--", "iperf3", "-c", "{far}", "-t", "1", "-J"];
+    let words = format!("--far `{far}` try -q -s a: -s b: --blocks 1 --warmup 0 --far-command");
+    let words = split(&words);
+    let server_words = split("`iperf3 -s -B {far}` --far-port 5201 -- iperf3 -c {far} -t 1 -J");
     let why = run(&[&words[..], &server_words].concat()).ended(7).err;
     assert!(why.contains("port 5201 of the far machine is taken already"), "{why}");
     drop(server);
@@ -421,7 +425,7 @@ fn what_is_read_can_be_chosen_and_switched_off() {
     if !root() || !has("ping") {
         return;
     }
-    let ping = ["--", "env", "ping", "-c", "2", "-i", "0.05", "127.0.0.1"];
+    let ping = split("-- env ping -c 2 -i 0.05 127.0.0.1");
     for trial in driven(&desk, &[&["--reads", "ping"], &ping[..]].concat()) {
         assert!(trial.metric("rtt_ms") > 0.0);
     }

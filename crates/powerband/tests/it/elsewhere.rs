@@ -2,7 +2,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::desk::{Desk, Ran, root, text};
+use crate::desk::{Desk, Ran, root, split, text};
 
 /// A network namespace of its own, by name; gone when dropped.
 pub(crate) struct Namespace(String);
@@ -55,10 +55,7 @@ const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
 
 #[test]
 fn another_network_namespace_is_not_touched_from_here() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let there = Namespace::new("there");
     let (here, before) = (text(Path::new(SOMAXCONN)), there.read(SOMAXCONN));
     there.powerband(&desk, &["set", "sysctl.net.core.somaxconn=1234"]).ended(0);
@@ -83,10 +80,7 @@ const PAIR: [&str; 4] = ["link", "add", "name", "pbtest0"];
 
 #[test]
 fn a_device_made_anew_is_another_device() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let there = Namespace::new("device");
     let queue = "/sys/class/net/pbtest0/tx_queue_len";
     let make = |address: &str| there.run("ip", &[&PAIR[..], &["address", address, "type", "veth"]].concat());
@@ -119,7 +113,8 @@ fn the_closing_line_does_not_say_everything_when_something_was_left() {
     let make = |address: &str| there.run("ip", &[&PAIR[..], &["address", address, "type", "veth"]].concat());
     make("02:00:00:00:00:01");
     let setting = "b:file:/sys/class/net/pbtest0/tx_queue_len=777";
-    let words = ["try", "-s", "a:", "-s", setting, "--settle", "0", "--blocks", "2", "--warmup", "0", "--", "sh", "-c"];
+    let words = format!("try -s a: -s `{setting}` --settle 0 --blocks 2 --warmup 0 -- sh -c");
+    let words = split(&words);
     let anew = "ip link del pbtest0; ip link add name pbtest0 address 02:00:00:00:00:02 type veth";
     // A device that is another one after the trial makes the trial void, too.
     for (load, code, said) in [("true", 0, "Everything was restored."), (anew, 6, "RESTORE INCOMPLETE")] {

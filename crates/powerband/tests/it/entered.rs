@@ -5,7 +5,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, root, until};
+use crate::desk::{Desk, Ran, root, split, until};
 use crate::driven::has;
 use crate::mounted::holds;
 
@@ -148,7 +148,7 @@ fn what_a_command_leaves_running_ends_with_it_and_signals_reach_it() {
     server.signal(Signal::TERM);
     assert_eq!(server.end().ended(9).out, "asked\n");
     assert_eq!(running(&mark), 0);
-    desk.run(&["sim", "enter", "pc", "--", "sh", "-c", "kill -KILL $$"]).ended(137);
+    desk.run(&split("sim enter pc -- sh -c `kill -KILL $$`")).ended(137);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn cpupower_lists_every_cpu_with_its_limits_and_governor() {
         return;
     }
     for (machine, [count, ..]) in TOPOLOGIES {
-        let Some(ran) = entered(machine, &["env", "LC_ALL=C", "cpupower", "frequency-info", "-o"]) else { return };
+        let Some(ran) = entered(machine, &split("env LC_ALL=C cpupower frequency-info -o")[..]) else { return };
         let ran = ran.ended(0);
         let lines: Vec<Vec<&str>> = ran
             .out
@@ -254,8 +254,8 @@ cd /sys/devices/system/cpu
 show() { for f in $F; do printf '%s %s %s\n' "$1" "$f" "$(cat $f 2>/dev/null || echo none)"; done; }
 show before
 tuned --no-dbus --no-socket --profile ours --pid /run/tuned/pid --log /run/tuned/log >&2 & D=$!
-n=0; until show while | grep -q "$U"; do n=$((n+1)); [ $n -lt 600 ] || { cat /run/tuned/log >&2; exit 9; }; sleep 0.1; done
-n=0; until grep -q 'static tuning from profile .* applied' /run/tuned/log; do n=$((n+1)); [ $n -lt 600 ] || { cat /run/tuned/log >&2; exit 9; }; sleep 0.1; done
+n=0; until show while | grep -q "$U"; do n=$((n+1)); [ $n -lt 1800 ] || { cat /run/tuned/log >&2; exit 9; }; sleep 0.1; done
+n=0; until grep -q 'static tuning from profile .* applied' /run/tuned/log; do n=$((n+1)); [ $n -lt 1800 ] || { cat /run/tuned/log >&2; exit 9; }; sleep 0.1; done
 show while
 kill -TERM $D; wait $D
 show after

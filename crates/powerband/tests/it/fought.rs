@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, end, machine_alone, root, text, until, writer};
+use crate::desk::{Desk, Ran, end, machine_alone, root, split, text, until, writer};
 use crate::driven::has;
 use crate::elsewhere::Namespace;
 use crate::kept::with_etc;
@@ -77,10 +77,7 @@ fn outcomes(lines: &[Value], knob: &str) -> Vec<String> {
 
 #[test]
 fn each_change_is_told_with_who_made_it_and_stays() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let (path, knob) = knob(&desk, "knob", "a");
     let (guarding, wanted) = (Guarding::begin(&desk, &[&format!("{knob}=a")]), format!("{knob}=a"));
     let other = writer(&format!("echo b > {}", path.display()));
@@ -111,10 +108,7 @@ fn each_change_is_told_with_who_made_it_and_stays() {
 
 #[test]
 fn what_was_set_before_is_set_again_and_undone_as_before() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let (path, knob) = knob(&desk, "knob", "before");
     let wanted = format!("{knob}=a");
     desk.run(&["set", &wanted]).ended(0);
@@ -132,10 +126,7 @@ fn what_was_set_before_is_set_again_and_undone_as_before() {
 
 #[test]
 fn what_is_not_as_wanted_at_the_beginning_is_set_as_a_step_of_undo() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let (path, knob) = knob(&desk, "knob", "before");
     let guarding = Guarding::begin(&desk, &["--hold", &format!("{knob}=a")]);
     assert!(reads(&path, "a"));
@@ -151,15 +142,12 @@ fn what_is_not_as_wanted_at_the_beginning_is_set_as_a_step_of_undo() {
 
 #[test]
 fn after_three_fights_a_knob_is_left_to_its_opponent_and_the_others_are_held() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let ((path, lost), (other_path, other)) = (knob(&desk, "lost", "a"), knob(&desk, "other", "a"));
     let guarding = Guarding::begin(&desk, &["--hold", &format!("{lost}=a"), &format!("{other}=a")]);
     let file = path.display();
     let stubborn = writer(&format!(
-        "for i in 1 2 3 4; do echo b > {file}; n=0; until grep -qs a {file} || [ $n -gt 300 ]; do n=$((n+1)); sleep 0.01; done; done"
+        "for i in 1 2 3; do echo b > {file}; until grep -qs a {file}; do sleep 0.01; done; done; echo b > {file}"
     ));
     until("it gives up", || outcomes(&guarding.lines(), &lost).last().is_some_and(|last| last == "given_up"));
     let lines = guarding.lines();
@@ -185,15 +173,12 @@ fn after_three_fights_a_knob_is_left_to_its_opponent_and_the_others_are_held() {
 
 #[test]
 fn an_experiment_of_ours_is_no_opponent() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let (path, knob) = knob(&desk, "knob", "a");
     let guarding = Guarding::begin(&desk, &["--hold", &format!("{knob}=a")]);
     let setting = format!("{knob}=b");
-    let words =
-        ["try", &setting, "--repeat", "1", "--settle", "0", "--blocks", "5", "--warmup", "0", "--json", "--quiet"];
+    let words = format!("try `{setting}` --repeat 1 --settle 0 --blocks 5 --warmup 0 --json --quiet");
+    let words = split(&words);
     let report = desk.run(&[&words[..], &["--", "sleep", "0.1"]].concat()).ended(0).report();
     assert!(report.voids.is_empty(), "nobody has disturbed it: {:?}", report.voids);
     let lines = guarding.told(2);
@@ -220,10 +205,7 @@ fn an_experiment_of_ours_is_no_opponent() {
 
 #[test]
 fn what_is_changed_while_an_experiment_runs_is_set_again_after_it() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let ((path, held), (other, _)) = (knob(&desk, "held", "a"), knob(&desk, "other", "1"));
     let guarding = Guarding::begin(&desk, &["--hold", &format!("{held}=a")]);
     let with = desk.start(&["with", &format!("{}=2", desk.knob("other")), "--", "sleep", "2"]);
@@ -249,10 +231,7 @@ fn awake(pid: u32) -> (String, String) {
 
 #[test]
 fn an_idle_guard_does_not_wake_up() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let (path, knob) = knob(&desk, "knob", "a");
     let guarding = Guarding::begin(&desk, &["--hold", &format!("{knob}=a")]);
     let pid = guarding.child.id();
@@ -269,10 +248,7 @@ fn an_idle_guard_does_not_wake_up() {
 
 #[test]
 fn a_service_manager_and_node_exporter_are_told() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let (path, knob) = knob(&desk, "knob", "a");
     let (socket, metrics) = (desk.beside("notify"), desk.beside("guard.prom"));
     let manager = UnixDatagram::bind(&socket).unwrap();
@@ -330,8 +306,8 @@ fn what_cannot_be_guarded_is_one_sentence() {
     if !Path::new(powerband_persist::MANIFEST).exists() {
         assert!(desk.run(&["guard"]).refused(2).contains("`powerband guard governor=performance`"));
     }
-    assert!(desk.run(&["guard", "governor=performance", "--machine", "sim:pc"]).refused(4).contains("sim mount pc"));
-    assert!(desk.run(&["guard", "governor=performance", "--machine", "sh:true"]).refused(2).contains("start it there"));
+    assert!(desk.run(&split("guard governor=performance --machine sim:pc")).refused(4).contains("sim mount pc"));
+    assert!(desk.run(&split("guard governor=performance --machine sh:true")).refused(2).contains("start it there"));
     let (_, knob) = knob(&desk, "knob", "a");
     desk.run(&["guard", "--once", "--hold", &format!("{knob}=a")]).ended(2);
     assert!(desk.run(&["guard", &format!("{knob}=a"), &format!("{knob}=b")]).refused(2).contains("twice"));
@@ -344,7 +320,7 @@ fn a_governor_is_held_on_every_policy_against_cpupower() {
     }
     let _alone = machine_alone();
     let body = r#"
-wait_for() { n=0; until eval "$1"; do n=$((n+1)); [ $n -lt 600 ] || { cat "$D.says" "$D.guard"; exit 9; }; sleep 0.1; done; }
+wait_for() { n=0; until eval "$1"; do n=$((n+1)); [ $n -lt 1800 ] || { cat "$D.says" "$D.guard"; exit 9; }; sleep 0.1; done; }
 "$P" set governor=performance >/dev/null
 "$P" guard --hold governor=performance --json >"$D.guard" 2>"$D.says" & W=$!
 wait_for 'grep -q "Ctrl-C ends it" "$D.says"'
@@ -376,7 +352,7 @@ set -e
 mkdir -p /var/log/tuned
 mount -t tmpfs none /run; mkdir -p /run/systemd/system /run/tuned
 mount --bind "$T" /etc/tuned; mount -t tmpfs none /var/log/tuned
-wait_for() { n=0; until eval "$1"; do n=$((n+1)); [ $n -lt 600 ] || { cat /run/tuned/log "$T.err" "$T.out" >&2; exit 9; }; sleep 0.1; done; }
+wait_for() { n=0; until eval "$1"; do n=$((n+1)); [ $n -lt 1800 ] || { cat /run/tuned/log "$T.err" "$T.out" >&2; exit 9; }; sleep 0.1; done; }
 "$P" guard --hold governor=performance --json >"$T.out" 2>"$T.err" & G=$!
 wait_for 'grep -q "Ctrl-C ends it" "$T.err"'
 tuned --no-dbus --no-socket --profile ours --pid /run/tuned/pid --log /run/tuned/log >&2 & D=$!
@@ -421,7 +397,7 @@ fn what_is_kept_is_held_without_naming_it() {
     let body = r#"
 "$P" keep governor=powersave >/dev/null
 "$P" guard --hold >"$D.guard" 2>"$D.says" & W=$!
-wait_for() { n=0; until eval "$1"; do n=$((n+1)); [ $n -lt 600 ] || { cat "$D.says" "$D.guard"; exit 9; }; sleep 0.1; done; }
+wait_for() { n=0; until eval "$1"; do n=$((n+1)); [ $n -lt 1800 ] || { cat "$D.says" "$D.guard"; exit 9; }; sleep 0.1; done; }
 wait_for 'grep -q "Ctrl-C ends it" "$D.says"'; cat "$D.says"
 sh -c 'echo performance >/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor; exec sleep 1'
 wait_for 'grep -q "set again" "$D.guard"'

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::desk::{Desk, Ran, root, text};
+use crate::desk::{Desk, Ran, split, text};
 
 /// Runs a script of bash's where `$disk` is an ext4 file system of 16 MiB, `$knob` a file with the value 0 next to it, and
 /// `pb` the command with its state on that disk. `fill N` leaves N KiB free.
@@ -12,7 +12,7 @@ fn on_a_small_disk(desk: &Desk, script: &str) -> Ran {
     fs::write(desk.beside("knob"), "0").unwrap();
     fs::create_dir_all(&disk).unwrap();
     fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
-    let format = ["-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-b", "1024"];
+    let format = split("-q -F -t ext4 -O ^has_journal -m 0 -b 1024");
     assert!(Command::new("mke2fs").args(format).arg(&image).status().unwrap().success());
     let before = "set -u; disk=$1; knob=$2; powerband=$3; mount -o loop \"$4\" \"$disk\" || exit 99
         export POWERBAND_STATE_DIR=$disk/state
@@ -30,10 +30,7 @@ fn on_a_small_disk(desk: &Desk, script: &str) -> Ran {
 
 #[test]
 fn with_room_for_a_part_of_the_ledger_all_is_turned_or_nothing() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let script = "for room in 0 1 2 3 4 6 8 12 16 24 32 48 60 64 65 66 68 72 80 96 97 98 100 104 112 128 160 200; do
             rm -rf $disk/state; fill $room
             pb set file:$knob=1 >&- 2>$disk/../why; set=$?; value=$(cat $knob)
@@ -54,10 +51,7 @@ fn with_room_for_a_part_of_the_ledger_all_is_turned_or_nothing() {
 
 #[test]
 fn a_disk_that_fills_up_while_something_is_held_keeps_nothing_turned() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let script =
         "pb with file:$knob=1 -- sh -c \"cat $knob; dd if=/dev/zero of=$disk/fill bs=1k; sync $disk/fill; stat -f -c ' %a' $disk; exit 5\" 2>&-
         echo code $?; cat $knob; echo; stat -c %s $disk/state/ledger";
@@ -67,10 +61,7 @@ fn a_disk_that_fills_up_while_something_is_held_keeps_nothing_turned() {
 
 #[test]
 fn results_are_kept_up_to_the_last_finished_trial() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     // What a trial prints is kept: 20 kB each.
     let script = "fill 240; own=$disk/own.sqlite
         pb --store $own try -s a: -s b:file:$knob=1 --settle 0 --warmup 0 --blocks 40 --repeat 1 --margin 0.0001% --alpha 0.001% -- \\
@@ -107,7 +98,7 @@ fn a_result_that_could_not_be_printed_is_an_error() {
         &["sim", "list"],
         &["sim", "list", "--json"],
         &["completions", "bash"],
-        &["--machine", "sim:quadcore", "watch", "--json", "--count", "2"],
+        &split("--machine sim:quadcore watch --json --count 2")[..],
     ];
     for words in commands {
         let mut command = desk.command(words);
@@ -120,10 +111,7 @@ fn a_result_that_could_not_be_printed_is_an_error() {
 
 #[test]
 fn a_page_that_does_not_fit_leaves_what_was_there() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let script = "export POWERBAND_STATE_DIR=$disk/../results
         pb run plans/router.toml --blocks 2 >&- 2>&-
         echo mine > $disk/mine.html; fill 20

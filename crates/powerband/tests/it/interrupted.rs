@@ -6,14 +6,12 @@ use std::process::Stdio;
 use powerband_record::CloseReason;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::desk::{Desk, Started, root, text, until};
+use crate::desk::{Desk, Started, split, text, until};
 
 /// The words of a long `try` that turns the file `knob` in half of its trials.
 fn long_try(setting: &str, seconds: &str) -> Vec<String> {
-    let words = [
-        "try", "-s", "a:", "-s", setting, "--settle", "0", "--blocks", "1000", "--margin", "0.0001%", "--", "sleep",
-        seconds,
-    ];
+    let words = format!("try -s a: -s `{setting}` --settle 0 --blocks 1000 --margin 0.0001% -- sleep `{seconds}`");
+    let words = split(&words);
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
@@ -61,7 +59,8 @@ fn a_load_is_ended_with_the_experiment() {
     let pid = desk.beside("pid");
     let script = format!("echo $$ > {}; exec sleep 300", pid.display());
     let setting = format!("b:{}=1", desk.knob("knob"));
-    let words = ["try", "-s", &setting, "-s", "a:", "--reference", "b", "--settle", "0", "--", "sh", "-c", &script];
+    let words = format!("try -s `{setting}` -s a: --reference b --settle 0 -- sh -c `{script}`");
+    let words = split(&words);
     // As a terminal does it: the whole foreground process group gets the signal.
     let mut command = desk.command(&words);
     let mut child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -94,7 +93,8 @@ fn ctrl_c_amid_a_search_puts_everything_back_and_the_search_goes_on() {
     let path = desk.beside("knob");
     fs::write(&path, "0").unwrap();
     let knob = format!("{}=1,2,3", desk.knob("knob"));
-    let words = ["tune", &knob, "--minimize", "real_s", "--settle", "0", "--", "sleep", "0.15"];
+    let words = format!("tune `{knob}` --minimize real_s --settle 0 -- sleep 0.15");
+    let words = split(&words);
     let ready = || desk.experiments() == 1 && trials(&desk) >= 3 && text(&path).trim_end() != "0";
     interrupted_as_by_a_terminal(&desk, &words, ready);
     assert_eq!((text(&path).as_str(), desk.turned()), ("0", 0));
@@ -108,7 +108,7 @@ fn ctrl_c_amid_a_search_puts_everything_back_and_the_search_goes_on() {
 #[test]
 fn ctrl_c_amid_a_calibration_is_an_end_that_is_gone_on_from() {
     let desk = Desk::new();
-    let words = ["calibrate", "--trials", "12", "--settle", "0", "--", "sleep", "0.1"];
+    let words = split("calibrate --trials 12 --settle 0 -- sleep 0.1");
     interrupted_as_by_a_terminal(&desk, &words, || desk.experiments() == 1 && trials(&desk) >= 3);
     let stopped = desk.json(&["show", "last"]);
     assert_eq!((stopped["state"].as_str(), stopped["reason"].as_str()), (Some("stopped"), Some("stopped")));
@@ -122,23 +122,9 @@ fn ctrl_c_amid_a_calibration_is_an_end_that_is_gone_on_from() {
 fn a_simulated_experiment_stops_too() {
     let desk = Desk::new();
     // One setting against itself, with a margin nothing fits into: it goes on until somebody stops it.
-    let words = [
-        "--machine",
-        "sim:quadcore",
-        "try",
-        "-s",
-        "a:",
-        "-s",
-        "b:",
-        "--load",
-        "counter",
-        "--blocks",
-        "4000000",
-        "--margin",
-        "0.0001%",
-        "--alpha",
-        "0.0001%",
-    ];
+    let words = split(
+        "--machine sim:quadcore try -s a: -s b: --load counter --blocks 4000000 --margin 0.0001% --alpha 0.0001%",
+    );
     let running = desk.start(&words);
     until("a few trials are done", || trials(&desk) >= 4);
     running.signal(Signal::INT);
@@ -154,7 +140,8 @@ fn a_stop_while_it_settles_is_a_stop() {
     let path = desk.beside("knob");
     fs::write(&path, "0").unwrap();
     let setting = format!("b:{}=1", desk.knob("knob"));
-    let words = ["try", "-s", &setting, "-s", "a:", "--reference", "b", "--settle", "300s", "--", "true"];
+    let words = format!("try -s `{setting}` -s a: --reference b --settle 300s -- true");
+    let words = split(&words);
     let running = desk.start(&words);
     until("the knob is turned", || text(&path).trim_end() == "1");
     running.signal(Signal::TERM);
@@ -165,10 +152,7 @@ fn a_stop_while_it_settles_is_a_stop() {
 
 #[test]
 fn a_killed_powerband_is_cleaned_up_after() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let path = desk.beside("knob");
     fs::write(&path, "0").unwrap();
     let words = long_try(&format!("b:{}=1", desk.knob("knob")), "0.3");

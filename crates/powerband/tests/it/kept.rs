@@ -126,12 +126,12 @@ old=0; new=0; removed=0
 for n in $(seq {kills}); do
   "$P" keep governor=powersave >/dev/null 2>&1 & K=$!
   sleep 0.$(printf %03d $(( n * 173 % 160 ))); kill -KILL $K 2>/dev/null || true; wait $K 2>/dev/null || true
-  n=0; until "$P" undo --left >/dev/null 2>&1; do n=$((n+1)); [ $n -lt 100 ] || exit 9; sleep 0.1; done
+  n=0; until "$P" undo --left >/dev/null 2>&1; do n=$((n+1)); [ $n -lt 1800 ] || exit 9; sleep 0.1; done
   if diff -r --no-dereference /etc "$D.etc/copy/etc" >/dev/null; then old=$((old+1)); else
     new=$((new+1)); "$P" check >/dev/null
     "$P" unkeep >/dev/null 2>&1 & K=$!
     sleep 0.0$(( n * 7 % 10 )); kill -KILL $K 2>/dev/null || true; wait $K 2>/dev/null || true
-    n=0; until "$P" unkeep >/dev/null 2>&1; do n=$((n+1)); [ $n -lt 100 ] || exit 9; sleep 0.1; done
+    n=0; until "$P" unkeep >/dev/null 2>&1; do n=$((n+1)); [ $n -lt 1800 ] || exit 9; sleep 0.1; done
     same >/dev/null && removed=$((removed+1))
   fi
   "$P" undo --all >/dev/null 2>&1 || true

@@ -7,7 +7,7 @@ use powerband_host::FileLedger;
 use powerband_machine::{Action, Errno, Hold, Ledger, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::desk::{Desk, root, text, until};
+use crate::desk::{Desk, root, split, text, until};
 
 /// A turn of an ordinary file from what is there to `to`.
 fn turn(path: &Path, to: &str, hold: Hold) -> Turn {
@@ -257,7 +257,7 @@ fn the_guardian_restores_from_its_own_copy_what_is_damaged_in_the_ledger() {
     until("the guardian has ended", || guardians(&desk).is_empty());
     assert_eq!([text(&a), text(&b)], ["0\n", "0\n"]);
     assert!(desk.state().join("ledger.damaged").exists(), "what could not be read is kept");
-    desk.run(&["try", "-s", "a:", "-s", "b:", "--blocks", "1", "--", "true"]).ended(0);
+    desk.run(&split("try -s a: -s b: --blocks 1 -- true")).ended(0);
 }
 
 #[test]
@@ -301,10 +301,7 @@ fn what_a_simulated_machine_keeps_is_tidied_too_on_both_sides() {
 
 #[test]
 fn a_foreign_file_says_when_it_was_changed_and_whose_it_is() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let [path] = files(&desk, ["knob"]);
     desk.run(&["set", &format!("{}=1", desk.knob("knob"))]).ended(0);
     fs::write(&path, "theirs\n").unwrap();
@@ -358,8 +355,8 @@ fn what_reads_differently_after_it_was_put_back_is_told() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, "0\n").unwrap();
     let setting = format!("b:{knob}");
-    let words =
-        ["try", "-s", "a:", "-s", &setting, "--settle", "0", "--blocks", "2", "--warmup", "0", "--", "sh", "-c"];
+    let words = format!("try -s a: -s `{setting}` --settle 0 --blocks 2 --warmup 0 -- sh -c");
+    let words = split(&words);
     let ran =
         desk.run(&[&words[..], &[&format!("if grep -q 1 {}; then {theirs}; fi", path.display())]].concat()).ended(6);
     assert!(ran.out.contains("RESTORE INCOMPLETE"), "{}\n{}", ran.out, ran.err);

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::desk::{Desk, Ran, root, text};
+use crate::desk::{Desk, Ran, split, text};
 
 /// Ten shells that spin, however they leave their parent; a number of each in the file `$0`.
 const SPINNERS: [(&str, &str); 3] = [
@@ -37,7 +37,8 @@ fn what_a_load_leaves_running_is_ended_before_the_next_trial_and_reported() {
              *) echo \"$pid runs on\" >&2; exit 1 ;; esac; done < $0; {spin}"
         );
         let knob = format!("{}=0,1", desk.knob("knob"));
-        let words = ["try", &knob, "--warmup", "0", "--blocks", "2", "--settle", "0", "--", "sh", "-c", &script];
+        let words = format!("try `{knob}` --warmup 0 --blocks 2 --settle 0 -- sh -c `{script}`");
+        let words = split(&words);
         let ran = desk.run(&[&["--json"], &words[..], &[&pids.display().to_string()]].concat());
         let survivors: Vec<String> = text(&pids).lines().filter(|pid| lives(pid)).map(str::to_owned).collect();
         for pid in &survivors {
@@ -68,7 +69,8 @@ fn a_command_that_begins_to_leave_processes_later_is_not_repeated_from_then_on()
     let script = "echo run >> \"$0\"; [ $(grep -c . \"$0\") -gt 2 ] || exit 0; \
                   sleep 98764 >/dev/null 2>&1 & echo $! >> \"$0.pids\"";
     let runs = desk.beside("runs").display().to_string();
-    let words = ["try", "env.A=1", "--runs", "2", "--warmup", "0", "--settle", "0", "--", "sh", "-c", script, &runs];
+    let words = format!("try env.A=1 --runs 2 --warmup 0 --settle 0 -- sh -c `{script}` `{runs}`");
+    let words = split(&words);
     let report = desk.json(&words);
     let notes: Vec<&str> = report["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str()).collect();
     let pids = text(&desk.beside("runs.pids"));
@@ -86,7 +88,8 @@ fn a_command_that_begins_to_leave_processes_later_is_not_repeated_from_then_on()
 fn what_a_hook_leaves_running_is_reported() {
     let desk = Desk::new();
     let setup = "sleep 98765 >/dev/null 2>&1 &";
-    let words = ["try", "env.A=1", "--runs", "2", "--warmup", "0", "--settle", "0", "--setup", setup, "--", "true"];
+    let words = format!("try env.A=1 --runs 2 --warmup 0 --settle 0 --setup `{setup}` -- true");
+    let words = split(&words);
     let notes = desk.json(&words)["notes"].to_string();
     assert!(notes.contains("the setup command 'sleep 98765") && notes.contains("left processes behind"), "{notes}");
 }
@@ -103,7 +106,7 @@ fn with_leaves_what_its_command_starts_and_says_so() {
     }
     assert_eq!(alive, [true, true], "{}", ran.err);
     assert!(ran.err.contains("left 2 processes running"), "{}", ran.err);
-    let quiet = desk.run(&["with", &knob, "--", "sh", "-c", "sleep 0.01 & wait"]).ended(0);
+    let quiet = desk.run(&split(&format!("with `{knob}` -- sh -c `sleep 0.01 & wait`"))).ended(0);
     assert_eq!(quiet.err, "");
 }
 
@@ -120,10 +123,7 @@ fn a_load_may_make_any_number_of_orphans() {
 
 #[test]
 fn a_process_whose_session_is_outside_its_pid_namespace_changes_and_measures() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     fs::write(desk.beside("knob"), "0\n").unwrap();
     let set = format!("{}=1", desk.knob("knob"));
     // As in a container that was entered: the session has number 0 there.

@@ -3,7 +3,7 @@ use std::fs;
 
 use rustix::process::Signal;
 
-use crate::desk::{Desk, text, until};
+use crate::desk::{Desk, split, text, until};
 
 #[test]
 fn a_second_one_that_would_turn_is_refused_and_told_who_does() {
@@ -11,10 +11,8 @@ fn a_second_one_that_would_turn_is_refused_and_told_who_does() {
     let path = desk.beside("knob");
     fs::write(&path, "0").unwrap();
     let setting = format!("b:{}=1", desk.knob("knob"));
-    let words = [
-        "try", "-s", "a:", "-s", &setting, "--settle", "0", "--blocks", "1000", "--margin", "0.0001%", "--", "sleep",
-        "0.2",
-    ];
+    let words = format!("try -s a: -s `{setting}` --settle 0 --blocks 1000 --margin 0.0001% -- sleep 0.2");
+    let words = split(&words);
     let running = desk.start(&words);
     until("the knob is turned", || text(&path).trim_end() == "1");
     let other = format!("{}=1", desk.knob("other"));

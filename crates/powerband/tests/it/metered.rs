@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::desk::{Desk, root, typical};
+use crate::desk::{Desk, root, split, typical};
 
 const PAIR: [&str; 4] = ["--machine", "sim:omap3530", "--far", "sim:pc"];
 const QUICK: [&str; 6] = ["--settle", "0", "--warmup", "0", "--blocks", "2"];
@@ -134,8 +134,9 @@ fn a_shell_reads_its_meters_around_a_command_by_itself() {
     let (here, there) = (format!("sh:{}", shell(near, &sensors[0])), format!("sh:{}", shell(far, &sensors[1])));
     fs::write(near.beside("knob"), "1").unwrap();
     let b = format!("b:{}=2", near.knob("knob"));
-    let asks = ["--metric", "far/watts", "--metric", "far/joules", "--metric", "power_w", "--metric", "energy_j"];
-    let rig = ["--machine", &here, "--far", &there, "try", "-s", "a:", "-s", &b];
+    let asks = split("--metric far/watts --metric far/joules --metric power_w --metric energy_j");
+    let rig = format!("--machine `{here}` --far `{there}` try -s a: -s `{b}`");
+    let rig = split(&rig);
     desk.run(&[&rig[..], &asks, &QUICK, &["--", "sleep", "1.5"]].concat()).ended(0);
     let trials = trials(desk);
     assert!(trials.len() >= 4, "{trials:?}");
@@ -166,8 +167,9 @@ fn what_is_metered_lasts_as_long_as_the_load_however_slow_the_way_there() {
     let there = slow(far, agent(far, &sensors[1]), Duration::from_secs_f64(DELAY_S));
     fs::write(near.beside("knob"), "1").unwrap();
     let b = format!("b:{}=2", near.knob("knob"));
-    let asks = ["--metric", "both/joules", "--metric", "far/watts", "--metric", "far/joules", "--metric", "power_w"];
-    let rig = ["--machine", &here, "--far", &there, "try", "-s", "a:", "-s", &b, "--load", "counter", "--for", "1s"];
+    let asks = split("--metric both/joules --metric far/watts --metric far/joules --metric power_w");
+    let rig = format!("--machine `{here}` --far `{there}` try -s a: -s `{b}` --load counter --for 1s");
+    let rig = split(&rig);
     let report = desk.report(&[&rig[..], &asks, &QUICK].concat());
 
     let trials = trials(desk);
@@ -200,7 +202,8 @@ fn a_far_machine_idles_metered_beside_a_load_of_the_near_one() {
     let there = format!("cmd:{}", agent(&far, &far.beside("sensors")));
     fs::write(desk.beside("knob"), "1").unwrap();
     let b = format!("b:{}=2", desk.knob("knob"));
-    let words = ["--far", &there, "try", "-s", "a:", "-s", &b, "--metric", "far/joules", "--metric", "real_s"];
+    let words = format!("--far `{there}` try -s a: -s `{b}` --metric far/joules --metric real_s");
+    let words = split(&words);
     desk.report(&[&words[..], &QUICK, &["--", "sleep", "0.5"]].concat());
     for metrics in trials(&desk) {
         let seconds = metrics["far/energy_j"].as_f64().unwrap() / 10.0;
@@ -225,7 +228,8 @@ fn what_a_meter_could_not_measure_is_said() {
     let here = format!("cmd:{}", agent(&near, &near.beside("sensors")));
     fs::write(near.beside("knob"), "1").unwrap();
     let b = format!("b:{}=2", near.knob("knob"));
-    let words = ["--machine", &here, "try", "-s", "a:", "-s", &b, "--load", "counter", "--for", "300ms"];
+    let words = format!("--machine `{here}` try -s a: -s `{b}` --load counter --for 300ms");
+    let words = split(&words);
     let shown = desk.report(&[&words[..], &["--metric", "count_per_s"], &QUICK].concat());
     let notes: Vec<_> = shown.notes.iter().filter(|note| note.starts_with("energy_j and power_w were not")).collect();
     let [note] = notes.as_slice() else { panic!("{:?}", shown.notes) };
@@ -244,7 +248,8 @@ fn what_a_meter_could_not_measure_is_said() {
     fs::write(chip.join("energy1_input"), "1000000\n").unwrap();
     fs::remove_file(chip.join("power1_input")).unwrap();
     let vanishes = format!("sleep 0.2; : > {}", chip.join("energy1_input").display());
-    let words = ["--machine", &here, "try", "-s", "a:", "-s", &b, "--metric", "real_s"];
+    let words = format!("--machine `{here}` try -s a: -s `{b}` --metric real_s");
+    let words = split(&words);
     let shown = desk.report(&[&words[..], &QUICK, &["--", "sh", "-c", &vanishes]].concat());
     assert!(shown.notes.iter().any(|note| note.contains("'' is not a number")), "{:?}", shown.notes);
     assert!(!shown.settings[0].levels.contains_key("energy_j"), "it is not zero");
@@ -253,9 +258,8 @@ fn what_a_meter_could_not_measure_is_said() {
 #[test]
 fn simulated_pairs_have_a_meter_each() {
     let desk = Desk::new();
-    let try_idle = ["try", "-s", "a:", "-s", "b:governor=powersave", "--load", "idle", "--for", "10s"];
-    let asks =
-        ["--metric", "both/power_w", "--metric", "far/watts", "--metric", "there_w=far/power_w", "--metric", "joules"];
+    let try_idle = split("try -s a: -s b:governor=powersave --load idle --for 10s");
+    let asks = split("--metric both/power_w --metric far/watts --metric there_w=far/power_w --metric joules");
     let report = desk.report(&[&PAIR[..], &try_idle, &asks, &QUICK].concat());
     for setting in ["a", "b"] {
         let of = |name: &str| typical(&report, setting, name);
@@ -279,18 +283,7 @@ fn simulated_pairs_have_a_meter_each() {
 #[test]
 fn the_far_meter_is_read_around_the_far_part_of_a_stream() {
     let desk = Desk::new();
-    let words = [
-        "--load",
-        "stream",
-        "--for",
-        "2s",
-        "--metric",
-        "rate_mbit_s",
-        "--metric",
-        "far/joules",
-        "--metric",
-        "far/watts",
-    ];
+    let words = split("--load stream --for 2s --metric rate_mbit_s --metric far/joules --metric far/watts");
     let settings = ["try", "-s", "a:", "-s", "b:governor=powersave"];
     desk.report(&[&PAIR[..], &settings, &words, &QUICK].concat());
     let trials = trials(&desk);
@@ -312,8 +305,8 @@ fn a_metric_of_a_machine_without_a_meter_is_refused() {
     let [here, there] = [&near, &far].map(|desk| format!("cmd:{}", agent(desk, &desk.beside("sensors"))));
     let b = format!("b:{}=2", near.knob("knob"));
     fs::write(near.beside("knob"), "1").unwrap();
-    let words =
-        ["--machine", &here, "--far", &there, "try", "-s", "a:", "-s", &b, "--load", "idle", "--metric", "both/watts"];
+    let words = format!("--machine `{here}` --far `{there}` try -s a: -s `{b}` --load idle --metric both/watts");
+    let words = split(&words);
     let sentence = near.run(&words).refused(2);
     assert!(sentence.starts_with("'both/power_w' needs a meter, and the far machine has none"), "{sentence}");
 }

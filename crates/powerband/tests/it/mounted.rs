@@ -12,7 +12,7 @@ const BEGIN: &str = r#"
 set -e
 "$P" sim mount $N "$D" $W >"$D.out" 2>&1 & S=$!
 trap 'kill -KILL $S 2>/dev/null || true' EXIT
-n=0; until [ -e "$D/cpu0" ]; do n=$((n+1)); [ $n -lt 600 ] || { cat "$D.out"; exit 9; }; sleep 0.1; done
+n=0; until [ -e "$D/cpu0" ]; do n=$((n+1)); [ $n -lt 1800 ] || { cat "$D.out"; exit 9; }; sleep 0.1; done
 mount --bind "$D" /sys/devices/system/cpu
 "#;
 
@@ -161,11 +161,11 @@ fn watched(out: &str) -> Vec<Value> {
 fn powerband_sees_what_others_change_there_and_from_which_process() {
     let body = r#"
 "$P" why --watch governor freq --json >"$D.watch" 2>"$D.says" & W=$!
-n=0; until grep -q watching "$D.says"; do n=$((n+1)); [ $n -lt 600 ] || { cat "$D.says"; exit 9; }; sleep 0.1; done
+n=0; until grep -q watching "$D.says"; do n=$((n+1)); [ $n -lt 1800 ] || { cat "$D.says"; exit 9; }; sleep 0.1; done
 cpupower -c all frequency-set -g userspace & C=$!; wait $C; echo "cpupower was $C"
-n=0; until grep -q policy3 "$D.watch"; do n=$((n+1)); [ $n -lt 600 ] || { cat "$D.says"; exit 9; }; sleep 0.1; done
+n=0; until grep -q policy3 "$D.watch"; do n=$((n+1)); [ $n -lt 1800 ] || { cat "$D.says"; exit 9; }; sleep 0.1; done
 cpufreq-set -c 1 -f 1867MHz & C=$!; wait $C; echo "cpufreq-set was $C"
-n=0; until grep -q 1867000 "$D.watch"; do n=$((n+1)); [ $n -lt 600 ] || { cat "$D.says"; exit 9; }; sleep 0.1; done
+n=0; until grep -q 1867000 "$D.watch"; do n=$((n+1)); [ $n -lt 1800 ] || { cat "$D.says"; exit 9; }; sleep 0.1; done
 kill -TERM $W; wait $W || echo "watching ended $?"
 cat "$D.watch"
 "#;
@@ -199,7 +199,7 @@ fn a_write_by_the_other_name_of_a_policy_and_into_a_folder_made_anew_is_seen_too
     let body = r#"
 cd /sys/devices/system/cpu
 "$P" why --watch --json >"$D.watch" 2>"$D.says" & W=$!
-wait_for() { n=0; until grep -q "$1" "$2"; do n=$((n+1)); [ $n -lt 600 ] || { cat "$D.says" "$D.watch"; exit 9; }; sleep 0.1; done; }
+wait_for() { n=0; until grep -q "$1" "$2"; do n=$((n+1)); [ $n -lt 1800 ] || { cat "$D.says" "$D.watch"; exit 9; }; sleep 0.1; done; }
 wait_for watching "$D.says"
 sh -c 'for c in 0 1 2 3; do echo ondemand >cpu$c/cpufreq/scaling_governor; done; echo its pid was $$'
 wait_for up_threshold "$D.watch"
@@ -254,7 +254,7 @@ if ls "$D"; then exit 20; fi
 "$P" sim mount $N "$D" || echo ended $?
 umount -l /sys/devices/system/cpu; umount -l "$D"; [ -z "$(ls -A "$D")" ]
 "$P" sim mount $N "$D" >/dev/null 2>&1 & S=$!
-n=0; until [ -e "$D/cpu0" ]; do n=$((n+1)); [ $n -lt 600 ]; sleep 0.1; done
+n=0; until [ -e "$D/cpu0" ]; do n=$((n+1)); [ $n -lt 1800 ]; sleep 0.1; done
 mount --bind "$D" /sys/devices/system/cpu
 "#;
     let Some(ran) = script("quadcore", "", body) else { return };

@@ -1,7 +1,7 @@
 //! `pace`: what it decides on a simulated machine, what its signals do, and that a killed one leaves the governor as it was.
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, machine_alone, root};
+use crate::desk::{Desk, Ran, machine_alone, root, split};
 
 const SERVER: [&str; 4] = ["--machine", "sim:x3650", "pace", "cpuspeed"];
 
@@ -64,7 +64,7 @@ is() {
     tries=0
     until [ "$(cat $1)" = "$2" ]; do
         tries=$((tries + 1))
-        [ $tries -lt 600 ] || { echo "$1 is $(cat $1) and not $2"; exit 9; }
+        [ $tries -lt 1800 ] || { echo "$1 is $(cat $1) and not $2"; exit 9; }
         sleep 0.05
     done
 }
@@ -72,7 +72,7 @@ is() {
     let _alone = machine_alone();
     let program = format!("P={}", env!("CARGO_BIN_EXE_powerband"));
     let script = format!("{helpers}{script}");
-    root().then(|| Desk::new().run(&["sim", "enter", "quadcore", "--", "env", &program, "sh", "-c", &script]))
+    root().then(|| Desk::new().run(&split(&format!("sim enter quadcore -- env `{program}` sh -c `{script}`"))))
 }
 
 #[test]
@@ -86,7 +86,7 @@ is scaling_setspeed $(cat cpuinfo_min_freq)
 kill -KILL $!
 is scaling_governor "$(echo $before | cut -d' ' -f1)"
 tries=0
-until [ "$(cat ../../cpu*/cpufreq/scaling_governor)" = "$before" ] || [ $tries = 200 ]; do tries=$((tries + 1)); sleep 0.05; done
+until [ "$(cat ../../cpu*/cpufreq/scaling_governor)" = "$before" ] || [ $tries = 3600 ]; do tries=$((tries + 1)); sleep 0.05; done
 [ "$(cat ../../cpu*/cpufreq/scaling_governor)" = "$before" ] && echo as before
 "$P" undo --list
 "#,

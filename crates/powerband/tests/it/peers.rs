@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::desk::{Desk, until};
+use crate::desk::{Desk, split, until};
 
 /// The processes that were started with exactly these last words.
 fn running(words: &str) -> Vec<i32> {
@@ -37,7 +37,9 @@ fn a_peer_that_does_not_answer_costs_one_sentence() {
         ("sh:sleep 98760", "no shell answered within 1 s"),
         ("sh:yes", "it prints without end and is no shell; it prints 'y'"),
     ]
-    .map(|(far, says)| (desk.start(&["--peer-timeout", "1s", "--far", far, "get", "far/file:/etc/hostname"]), says));
+    .map(|(far, says)| {
+        (desk.start(&split(&format!("--peer-timeout 1s --far `{far}` get far/file:/etc/hostname"))), says)
+    });
     for (started, says) in cases {
         let sentence = started.end().refused(8);
         assert!(sentence.contains(says), "{sentence}");
@@ -56,11 +58,12 @@ fn a_page_s_machine_has_the_time_limit_that_is_typed() {
         env!("CARGO_BIN_EXE_powerband")
     );
     let page = desk.beside("page.html").display().to_string();
-    let tried = ["--machine", &way, "try", "env.A=1", "--runs", "2", "--warmup", "0", "--settle", "0", "--", "true"];
+    let tried = format!("--machine `{way}` try env.A=1 --runs 2 --warmup 0 --settle 0 -- true");
+    let tried = split(&tried);
     desk.run(&tried).ended(0);
     desk.run(&["report", "-o", &page]).ended(0);
     fs::write(&hangs, "").unwrap();
-    let ran = desk.run(&["--peer-timeout", "1s", "run", "--again", &page, "--trust"]).ended(8);
+    let ran = desk.run(&split(&format!("--peer-timeout 1s run --again `{page}` --trust"))).ended(8);
     assert!(ran.err.contains("did not answer within 1 s"), "{}", ran.err);
 }
 

@@ -1,7 +1,7 @@
 //! Probing what network drivers make of values: real tap devices, modelled cards; and nothing stays turned.
 use std::process::Stdio;
 
-use crate::desk::{Desk, root, until};
+use crate::desk::{Desk, until};
 use crate::elsewhere::Namespace;
 
 /// A namespace with so many tap devices, each with 5 as its rx-frames.
@@ -22,10 +22,7 @@ fn rx_frames(there: &Namespace, desk: &Desk) -> Vec<String> {
 
 #[test]
 fn a_real_drivers_range_is_found_and_its_value_is_back() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let there = with_taps("probe", 1, &desk);
     let told = there.powerband(&desk, &["info", "net", "--probe"]).ended(0).out;
     assert!(told.contains("t0: rx-frames takes 0 to 64, in steps of 1; more becomes 64"), "{told}");
@@ -54,10 +51,7 @@ fn a_modelled_drivers_holes_are_found() {
 
 #[test]
 fn killed_while_it_probes_everything_is_back() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let there = with_taps("probing", 12, &desk);
     let before = rx_frames(&there, &desk);
     let mut caught = 0;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use powerband_record::Verdict;
 use powerband_report::json::Report;
 
-use crate::desk::{Desk, Ran, published, root, typical};
+use crate::desk::{Desk, Ran, published, typical};
 
 const PLAN: &str = "plans/mpi-governors.toml";
 
@@ -82,10 +82,7 @@ fn without_mpirun(desk: &Desk, mpirun: &str) -> Ran {
 
 #[test]
 fn mpirun_that_is_asked_for_and_missing_is_said_before_anything_runs() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let why = without_mpirun(&desk, "always").refused(4);
     assert!(why.starts_with("there is no mpirun of Open MPI on local, "), "{why}");
     assert!(why.ends_with("install it (openmpi-bin on Debian), or write mpirun = \"auto\""), "{why}");
@@ -94,10 +91,7 @@ fn mpirun_that_is_asked_for_and_missing_is_said_before_anything_runs() {
 
 #[test]
 fn without_mpirun_ranks_are_processes_and_the_journal_says_so() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let ran = without_mpirun(&desk, "auto").ended(0);
     assert!(
         ran.err.contains("the ranks are started as processes: there is no mpirun of Open MPI on local"),
@@ -120,10 +114,7 @@ fn where_there_is_mpirun_it_starts_the_ranks() {
     if !is_here {
         return eprintln!("skipped: needs mpirun of Open MPI");
     }
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let ran = here(&desk, "auto", None).ended(0);
     assert!(ran.err.contains("the ranks are started by mpirun (Open MPI) "), "{}", ran.err);
     assert_eq!(typical(&ran.report(), "b", "primes").round(), 9592.0);

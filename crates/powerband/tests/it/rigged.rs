@@ -2,7 +2,6 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use powerband_machine::wire::{
     Call, Frames, FromAgent, FromOwner, Hello, Purpose, WIRE_VERSION, Welcome, frame, message,
@@ -10,7 +9,7 @@ use powerband_machine::wire::{
 use powerband_machine::{Action, Hold, Identity, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::desk::{Desk, text, until};
+use crate::desk::{Desk, Ran, split, text, until};
 
 /// Two desks: the one that is typed at, and the peer's.
 pub(crate) struct Two {
@@ -111,7 +110,8 @@ fn settings_of_the_far_machine_are_compared() {
     let (far, b) = (two.name(), format!("b:{}", two.turns("7")));
     let seen = two.near.beside("seen");
     let script = format!("cat {} >> {}; echo >> {}", two.far.beside("knob").display(), seen.display(), seen.display());
-    let words = ["--far", &far, "try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--blocks", "2"];
+    let words = format!("--far `{far}` try -s a: -s `{b}` --settle 0 --warmup 0 --blocks 2");
+    let words = split(&words);
     let report = two.near.report(&[&words[..], &["--repeat", "1", "--", "sh", "-c", &script]].concat());
     assert_eq!(report.settings.len(), 2);
     let seen: Vec<String> = text(&seen).lines().map(str::to_owned).collect();
@@ -164,15 +164,20 @@ fn a_far_machine_that_somebody_holds_names_him_and_can_be_looked_at() {
     assert!(two.is_clean());
 }
 
+/// Whether a journal has a trial.
+pub(crate) fn has_begun(exported: Ran) -> bool {
+    exported.out.contains("\"trial_started\"")
+}
+
 /// `try` of the far file with a load that lasts, once the far file is turned.
 fn measuring(two: &Two) -> crate::desk::Started {
     let (far, b) = (two.name(), format!("b:{}", two.turns("7")));
     let turned_here = format!("c:{}=8 {}", two.near.knob("knob"), two.turns("8"));
-    let words = ["--far", &far, "try", "-s", "a:", "-s", &b, "-s", &turned_here, "--settle", "0", "--warmup", "0"];
+    let words = format!("--far `{far}` try -s a: -s `{b}` -s `{turned_here}` --settle 0 --warmup 0");
+    let words = split(&words);
     let running = two.near.start(&[&words[..], &["--load", "counter", "--for", "2s"]].concat());
     until("both are turned", || two.reads() == "8" && text(&two.near.beside("knob")) == "8");
-    // The load may just be starting; the loss is meant to come while it runs.
-    std::thread::sleep(Duration::from_millis(300));
+    until("a trial runs", || has_begun(two.near.run(&split("export last --journal"))));
     running
 }
 

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::cabled::{Cable, FAR, sh};
-use crate::desk::{Desk, Ran, Started, root, text, until};
+use crate::cabled::{Cable, FAR, crossing, nothing_crossed, sh};
+use crate::desk::{Desk, Ran, Started, root, split, text, until};
 use crate::elsewhere::Namespace;
 
 const SHELLS: [&str; 2] = ["busybox sh", "dash"];
@@ -200,21 +200,7 @@ fn the_settings_of_a_namespace_are_compared_through_its_shell() {
 
         let seen = bare.near.beside("seen");
         let script = format!("cat {SOMAXCONN} >> {}", seen.display());
-        let words = [
-            "try",
-            "-s",
-            "a:",
-            "-s",
-            "b:sysctl.net.core.somaxconn=77",
-            "--settle",
-            "0",
-            "--warmup",
-            "0",
-            "--blocks",
-            "2",
-            "--repeat",
-            "1",
-        ];
+        let words = split("try -s a: -s b:sysctl.net.core.somaxconn=77 --settle 0 --warmup 0 --blocks 2 --repeat 1");
         let report = run(&[&["--json"], &words[..], &["--", "sh", "-c", &script]].concat()).ended(0).report();
         assert_eq!(report.settings.len(), 2);
         assert!(crate::desk::typical(&report, "b", "real_s") > 0.0);
@@ -235,7 +221,7 @@ fn the_settings_of_a_namespace_are_compared_through_its_shell() {
 fn what_a_shell_cannot_do_is_refused_in_a_sentence() {
     let bare = Bare::new("dash");
     let b = format!("b:{}=7", bare.far.knob("knob"));
-    let why = bare.run(&["try", "-s", "a:", "-s", &b, "--load", "counter", "--for", "1s"]).refused(4);
+    let why = bare.run(&split(&format!("try -s a: -s `{b}` --load counter --for 1s"))).refused(4);
     assert!(why.contains("there is only a shell") && why.contains("ssh:HOST"), "{why}");
     assert_eq!(bare.reads(), "there\n");
 }
@@ -317,8 +303,8 @@ fn a_cut_connection_is_resumed_when_it_is_back() {
     let b = format!("b:{}=7", bare.far.knob("knob"));
     let runs = bare.near.beside("runs");
     let script = format!("grep -q 7 {} && echo > {}; exec sleep 2", bare.far.beside("knob").display(), runs.display());
-    let words =
-        ["--machine", &name, "try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--", "sh", "-c", &script];
+    let words = format!("--machine `{name}` try -s a: -s `{b}` --settle 0 --warmup 0 -- sh -c `{script}`");
+    let words = split(&words);
     let running = bare.near.start(&words);
     until("b is measured", || runs.exists());
     let cats = crate::rigged::cats_of(running.pid());
@@ -386,7 +372,8 @@ fn what_is_no_shell_costs_one_sentence() {
         ("sh:sh -c 'read l; read l; read l; echo; echo [x R 1 0]; cat /dev/zero'", 8, "cannot reach"),
     ]
     .map(|(far, code, says)| {
-        let words = ["--peer-timeout", "20s", "--far", far, "get", "far/file:/etc/hostname"];
+        let words = format!("--peer-timeout 20s --far `{far}` get far/file:/etc/hostname");
+        let words = split(&words);
         (desk.start(&words), code, says)
     });
     for (started, code, says) in cases {
@@ -432,7 +419,8 @@ impl Drop for Served {
 fn packets_that_no_longer_come_are_a_loss_for_the_shell_and_for_us() {
     let Some(served) = Served::new() else { return };
     let b = format!("b:far/{}=7", served.bare.far.knob("knob"));
-    let words = ["try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--load", "counter", "--for", "2s"];
+    let words = format!("try -s a: -s `{b}` --settle 0 --warmup 0 --load counter --for 2s");
+    let words = split(&words);
     let child = served.command(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     until("it is turned", || served.bare.reads() == "7\n");
     sh(&format!("ip -n {} link set cable down", served.cable.far));
@@ -445,17 +433,11 @@ fn packets_that_no_longer_come_are_a_loss_for_the_shell_and_for_us() {
 fn while_a_trial_is_measured_nothing_goes_to_the_shell() {
     let Some(served) = Served::new() else { return };
     let seen = served.bare.near.beside("seen");
-    let count = "cat /sys/class/net/cable/statistics/rx_bytes /sys/class/net/cable/statistics/tx_bytes | tr '\\n' ' '";
-    let script = format!("(sleep 0.7; {count}; sleep 7; {count}; echo) >> {}", seen.display());
+    let script = crossing(&seen);
     let b = format!("b:far/{}=7", served.bare.far.knob("knob"));
-    let words =
-        ["try", "-s", "a:", "-s", &b, "--settle", "0", "--warmup", "0", "--blocks", "1", "--", "sh", "-c", &script];
+    let words = format!("try -s a: -s `{b}` --settle 0 --warmup 0 --blocks 1 -- sh -c `{script}`");
+    let words = split(&words);
     Ran::of(&served.command(&words).output().unwrap()).ended(0);
-    let lines: Vec<Vec<u64>> =
-        text(&seen).lines().map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect();
-    assert!(lines.len() >= 2, "{lines:?}");
-    for line in &lines {
-        assert!(line[0] > 0 && line[..2] == line[2..], "{lines:?}");
-    }
+    nothing_crossed(&seen);
     assert!(served.bare.is_clean());
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::desk::{Desk, Ran, root, text, until};
+use crate::desk::{Desk, Ran, root, split, text, until};
 
 /// The user nobody.
 const NOBODY: &str = "65534";
@@ -109,7 +109,7 @@ fn a_dry_run_of_a_page_or_a_plan_lists_its_commands_and_executes_none() {
     assert!(strange.desk.run(&settings).ended(0).out.contains("high"));
     let tried = ["try", "level=high", "--knobs", &strange.plan, "--dry-run", "--", "true"];
     assert!(strange.desk.run(&tried).ended(0).out.contains("knob level: set"));
-    let metered = ["try", "-s", "a:", "-s", "b:", "--dry-run", "--meter", "x=wall,W,cmd:touch /tmp/x", "--", "true"];
+    let metered = split("try -s a: -s b: --dry-run --meter `x=wall,W,cmd:touch /tmp/x` -- true");
     assert!(strange.desk.run(&metered).ended(0).out.contains("touch /tmp/x"));
     assert_eq!((strange.traces(), text(&strange.desk.beside("level")).as_str()), (vec![], "low\n"));
     // Without a terminal nobody can answer, so nothing is run without being asked to.

@@ -2,7 +2,7 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::desk::{Desk, root, until};
+use crate::desk::{Desk, root, split, until};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
@@ -35,11 +35,8 @@ fn a_latency_is_in_force_while_a_command_runs_and_no_longer() {
 
 #[test]
 fn what_only_a_program_can_hold_is_not_set() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
-    for words in [&["set", "cpu_dma_latency=37"][..], &["set", "cpu_dma_latency=37", "--confirm-within", "60s"]] {
+    let Some(desk) = Desk::as_root() else { return };
+    for words in [&["set", "cpu_dma_latency=37"][..], &split("set cpu_dma_latency=37 --confirm-within 60s")[..]] {
         let sentence = desk.run(words).refused(2);
         assert!(
             sentence.contains("drops it as soon as no process holds it; use it with `powerband with`"),

@@ -8,30 +8,36 @@ use powerband_report::json::Report;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::desk::{Desk, Ran, Started, end, machine_alone, root, text, until, writer};
+use crate::desk::{Desk, Ran, Started, end, machine_alone, root, split, text, until, writer};
 use crate::elsewhere::Namespace;
 
 /// A sysctl that costs nothing, for these tests alone.
 const SYSCTL: &str = "/proc/sys/vm/stat_interval";
 
-/// A load that says that it runs, for long enough to write meanwhile.
+/// A load that says that it runs, until it or (by a file `all`) all of them may end.
 fn load(desk: &Desk) -> String {
-    let runs = desk.beside("runs").display().to_string();
-    format!("touch {runs}; sleep 0.6; rm {runs}")
+    let [runs, go, all] = ["runs", "go", "all"].map(|name| desk.beside(name).display().to_string());
+    format!("touch {runs}; until [ -e {go} ] || [ -e {all} ]; do sleep 0.02; done; rm -f {runs} {go}")
 }
 
-/// Waits for a trial in which `path` reads `value`, at the beginning of its load.
-fn trial_of(desk: &Desk, reads: impl Fn() -> bool) {
-    let runs = desk.beside("runs");
-    until("a load of another setting runs, or none", || !runs.exists() || !reads());
-    until("a load of this setting runs", || runs.exists() && reads());
+/// Waits for a trial of a setting, by what is read in it, at the beginning of its load, and lets those of others end.
+fn trial_of(desk: &Desk, mut reads: impl FnMut() -> bool) {
+    let (runs, go) = (desk.beside("runs"), desk.beside("go"));
+    until("a load of this setting runs", || {
+        let running = runs.exists();
+        let is_it = running && reads();
+        if running && !is_it {
+            fs::write(&go, "").unwrap();
+            until("it ends", || !go.exists());
+        }
+        is_it
+    });
 }
 
-const TRY: [&str; 11] =
-    ["try", "--repeat", "1", "--settle", "0", "--blocks", "2", "--warmup", "0", "--json", "--quiet"];
+const TRY: &str = "try --repeat 1 --settle 0 --blocks 2 --warmup 0 --json --quiet";
 
 fn words<'w>(knobs: &[&'w str], load: &'w str) -> Vec<&'w str> {
-    [&TRY[..], knobs, &["--", "sh", "-c", load]].concat()
+    [&split(TRY)[..], knobs, &["--", "sh", "-c", load]].concat()
 }
 
 fn ended(started: Started) -> Report {
@@ -40,17 +46,15 @@ fn ended(started: Started) -> Report {
 
 #[test]
 fn a_file_written_by_another_program_makes_its_trial_void() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let path = desk.beside("knob");
     fs::write(&path, "0\n").unwrap();
     let (knob, load) = (format!("{}=1", desk.knob("knob")), load(&desk));
     let started = desk.start(&words(&[&knob], &load));
     // The value that is there already: reading back could not tell.
     trial_of(&desk, || text(&path).trim() == "1");
-    let other = writer(&format!("echo 1 >> {0}; printf 1 > {0}", path.display()));
+    let all = desk.beside("all");
+    let other = writer(&format!("echo 1 >> {0}; printf 1 > {0}; touch {1}", path.display(), all.display()));
     let report = ended(started);
     assert_eq!(report.voids.len(), 1, "{:?}", report.voids);
     let why = &report.voids[0].why;
@@ -79,11 +83,13 @@ fn a_sysctl_written_during_a_trial_of_the_reference_disturbs_it_too() {
     let reads = || text(SYSCTL.as_ref()).trim() == before;
     let started = desk.start(&words(&[&knob], &load));
     trial_of(&desk, reads);
-    let other = writer(&format!("echo {before} > {SYSCTL}"));
+    let all = desk.beside("all").display().to_string();
+    let other = writer(&format!("echo {before} > {SYSCTL}; touch {all}"));
     let of_reference = ended(started);
+    fs::remove_file(&all).unwrap();
     let started = desk.start(&words(&[&knob], &load));
     trial_of(&desk, || !reads());
-    let status = Command::new("sh").args(["-c", &format!("echo {before} > {SYSCTL}")]).status();
+    let status = Command::new("sh").args(["-c", &format!("echo {before} > {SYSCTL}; touch {all}")]).status();
     let of_setting = ended(started);
     assert!(status.unwrap().success());
     let why = &of_reference.voids[0].why;
@@ -109,15 +115,15 @@ fn a_card_turned_by_ethtool_makes_its_trial_void() {
     let load = load(&desk);
     let mut command = there.command(&desk, &words(&["rx-frames@t0=7"], &load));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let runs = desk.beside("runs");
     let frames = || there.powerband(&desk, &["get", "rx-frames@t0"]).ended(0).out.contains("= 7\n");
-    until("a load of the setting runs", || runs.exists() && frames() && runs.exists());
+    trial_of(&desk, frames);
     let mut ethtool = Command::new("ip");
     let ethtool = ethtool.args(["netns", "exec", there.name(), "ethtool", "-C", "t0", "rx-frames", "9"]);
     let mut ethtool = ethtool.spawn().unwrap();
     // `ip` has become ethtool.
     let pid = ethtool.id();
     assert!(ethtool.wait().unwrap().success());
+    fs::write(desk.beside("all"), "").unwrap();
     let report = Ran::of(&child.wait_with_output().unwrap()).ended(0).report();
     assert_eq!(report.voids.len(), 1, "{:?}", report.voids);
     let why = &report.voids[0].why;
@@ -180,10 +186,7 @@ fn told(line: &Value) -> (&str, &str, &str) {
 
 #[test]
 fn why_watch_tells_each_change_and_who_made_it() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let path = desk.beside("knob");
     fs::write(&path, "a\n").unwrap();
     let knob = desk.knob("knob");
@@ -214,10 +217,7 @@ fn why_watch_tells_each_change_and_who_made_it() {
 
 #[test]
 fn without_rights_changes_are_told_without_names() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let path = desk.beside("knob");
     fs::write(&path, "a\n").unwrap();
     let copy = desk.beside("powerband");

@@ -1,7 +1,7 @@
 //! Power limits are witnessed by the watts of their zone: files laid over /sys in a mount namespace of its own.
 use std::process::Command;
 
-use crate::desk::{Desk, Ran, root};
+use crate::desk::{Desk, Ran};
 
 /// A package under a limit, whose counter goes up by 10 mJ about a hundred times a second.
 const SCRIPT: &str = r#"
@@ -27,10 +27,7 @@ cat $Z/constraint_0_power_limit_uw
 
 #[test]
 fn a_power_limit_is_witnessed_by_the_watts_of_its_zone() {
-    if !root() {
-        return;
-    }
-    let desk = Desk::new();
+    let Some(desk) = Desk::as_root() else { return };
     let mut command = Command::new("unshare");
     desk.furnish(&mut command);
     // A network of its own: who changes the machine is known in each by a name of its own.

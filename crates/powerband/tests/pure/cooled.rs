@@ -1,7 +1,7 @@
 //! `--cool` on a machine whose temperature follows what it draws: whole experiments.
 use std::fs;
 
-use crate::desk::{Desk, workspace};
+use crate::desk::{Desk, split, workspace};
 
 /// A laptop with a thermal zone, as `sim:PATH`.
 fn machine(desk: &Desk) -> String {
@@ -14,8 +14,9 @@ fn machine(desk: &Desk) -> String {
 
 /// What each trial ended at, °C, in the order they ran, and the notes of the report.
 fn ran(desk: &Desk, machine: &str, more: &[&str]) -> (Vec<f64>, String) {
-    let words = ["try", "governor=performance,powersave", "--machine", machine, "--load", "counter", "--for", "20s"];
-    let quick = ["--metric", "temperature_c", "--blocks", "3", "--warmup", "0", "-v"];
+    let words = format!("try governor=performance,powersave --machine `{machine}` --load counter --for 20s");
+    let words = split(&words);
+    let quick = split("--metric temperature_c --blocks 3 --warmup 0 -v");
     let told = desk.run(&[&words[..], &quick, more].concat()).ended(0).out;
     let events = desk.journal().into_iter().map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
     let done = events.filter(|event| event["event"] == "trial_done");

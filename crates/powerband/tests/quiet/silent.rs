@@ -1,5 +1,5 @@
 //! Between the start and the end of a load nothing of ours wakes up: by the kernel's own counts, read by the load itself.
-use crate::desk::Desk;
+use crate::desk::{Desk, split};
 
 /// Prints how often the threads of its parent went to sleep of their own accord, before and after two seconds, once that
 /// count has stood still for a while: what belongs to the start of the load is over then.
@@ -19,7 +19,7 @@ echo "before $before after $(count)"
 #[test]
 fn nothing_of_ours_wakes_while_a_load_runs() {
     let desk = Desk::new();
-    let words = ["--settle", "0", "--warmup", "0", "--blocks", "1", "--metric", "context_switches_per_s:info"];
+    let words = split("--settle 0 --warmup 0 --blocks 1 --metric context_switches_per_s:info");
     let words = [&["try", "-s", "a:", "-s", "b:"][..], &words, &["--", "sh", "-c", SCRIPT]].concat();
     desk.run(&words).ended(0);
     let mut told = 0;

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::desk::Ran;
-use crate::inside::{ALICE, Service, Talk, inside, reads, state, until};
+use crate::inside::{ALICE, Service, Talk, inside, reads, served, state, until};
 
 /// Root's number may be in a policy like any other: the tests speak as root, and Alice as herself.
 const POLICY: &str = r#"
@@ -26,10 +26,8 @@ cpus = "all"
 
 #[test]
 fn only_the_calls_of_a_client_are_answered() {
-    if !inside("attacks::only_the_calls_of_a_client_are_answered") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
     let write = |path: &str, text: &str| json!({"action": "write_file", "path": path, "text": text});
     let turn = |action: Value| {
@@ -67,10 +65,8 @@ fn only_the_calls_of_a_client_are_answered() {
 
 #[test]
 fn what_is_no_message_ends_the_connection() {
-    if !inside("attacks::what_is_no_message_ends_the_connection") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     let hello = json!({"hello": {"wire": 1, "powerband": "0", "purpose": "measure", "doing": ""}}).to_string();
     let call = json!({"call": [1, {"set": {"knobs": []}}]}).to_string();
     for first in [&b""[..], b"{}", b"\xff\xfe", b"null", b"[]", hello.as_bytes(), call.as_bytes(), &b"[".repeat(60_000)]
@@ -115,7 +111,7 @@ fn refuses_cpus_and_crowds_of_knobs(talk: &mut Talk) {
 
 #[test]
 fn names_sites_and_values_lead_nowhere_else() {
-    if !inside("attacks::names_sites_and_values_lead_nowhere_else") {
+    if !inside() {
         return;
     }
     let open = "/tmp/access-open";
@@ -189,10 +185,7 @@ fn names_sites_and_values_lead_nowhere_else() {
 
 #[test]
 fn entries_go_back_in_reverse_order_whatever_order_they_are_asked_in() {
-    if !inside("attacks::entries_go_back_in_reverse_order_whatever_order_they_are_asked_in") {
-        return;
-    }
-    let service = Service::with(POLICY);
+    let Some((service, _)) = served(POLICY) else { return };
     let state_folder = service.path("state");
     // Something that root has set, which is not a client's to undo.
     service.root(&["set", "max_freq=1200MHz"]).ended(0);
@@ -230,10 +223,8 @@ fn entries_go_back_in_reverse_order_whatever_order_they_are_asked_in() {
 
 #[test]
 fn a_client_that_takes_no_answers_fills_no_memory() {
-    if !inside("attacks::a_client_that_takes_no_answers_fills_no_memory") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     let mut talk = service.talk().welcome();
     assert!(talk.set(&["cpufreq.governor=powersave"]).unwrap().is_ok());
     let mut sent = 0;
@@ -262,10 +253,8 @@ fn a_crowd_locks_nobody_out() {
         let _ = std::io::stdin().read(&mut [0]);
         return;
     }
-    if !inside("attacks::a_crowd_locks_nobody_out") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     let mut crowd = Command::new(std::env::current_exe().unwrap());
     crowd.args(["--exact", "attacks::a_crowd_locks_nobody_out", "--nocapture"]).env(CROWD, service.socket());
     crowd.uid(64_199).gid(64_199).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -309,10 +298,7 @@ fn only_one_service_has_a_socket_and_only_where_nobody_else_can_put_one() {
         let _ = std::io::stdin().read(&mut [0]);
         return;
     }
-    if !inside("attacks::only_one_service_has_a_socket_and_only_where_nobody_else_can_put_one") {
-        return;
-    }
-    let service = Service::with(POLICY);
+    let Some((service, _)) = served(POLICY) else { return };
     let words = |socket: &str| {
         ["service", "--policy", &service.path("access.toml").display().to_string(), "--socket", socket]
             .map(str::to_owned)

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::desk::Ran;
+use crate::desk::{Ran, split};
 
 /// Set for a test that runs among the files of the simulated machine.
 const INSIDE: &str = "POWERBAND_TEST_INSIDE";
@@ -28,11 +28,19 @@ pub(crate) const BOB: u32 = 64_102;
 /// Where cpufreq is.
 pub(crate) const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
 
-/// Whether the test goes on: it is root, and among the simulated machine's files. Elsewhere it runs itself there first.
-pub(crate) fn inside(test: &str) -> bool {
+/// A service by this policy and the state before it, if the test goes on: as root, among the simulated machine's files. Elsewhere it runs itself
+/// there first.
+pub(crate) fn served(policy: &str) -> Option<(Service, BTreeMap<String, String>)> {
+    inside().then(|| (Service::with(policy), state()))
+}
+
+pub(crate) fn inside() -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
+    // A test's thread is called after it.
+    let thread = std::thread::current();
+    let test = thread.name().unwrap();
     let must = std::env::var("CI").is_ok_and(|value| value == "true");
     if !rustix::process::geteuid().is_root() {
         assert!(!must, "this test needs root, and CI=true lets nothing be skipped");
@@ -41,7 +49,10 @@ pub(crate) fn inside(test: &str) -> bool {
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_powerband"));
     command.args(["sim", "enter", MACHINE, "--"]).arg(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture", "--test-threads", "1"]).env(INSIDE, "1").stdin(Stdio::null());
+    command
+        .args(split(&format!("--exact `{test}` --nocapture --test-threads 1")))
+        .env(INSIDE, "1")
+        .stdin(Stdio::null());
     let output = command.output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::inside::{ALICE, Service, inside, reads, state, until};
+use crate::inside::{ALICE, reads, served, state, until};
 
 const POLICY: &str = r#"
 [[allow]]
@@ -29,10 +29,8 @@ fn row(number: u64) -> u64 {
 
 #[test]
 fn a_client_killed_at_any_step_leaves_nothing() {
-    if !inside("kills::a_client_killed_at_any_step_leaves_nothing") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     service.run(ALICE, &with(&["true"])).ended(0);
     let (words, mut seen_set) = (with(&["sleep", "60"]), 0);
     for round in 0..100 {
@@ -56,10 +54,8 @@ fn a_client_killed_at_any_step_leaves_nothing() {
 
 #[test]
 fn a_session_killed_at_any_step_leaves_nothing() {
-    if !inside("kills::a_session_killed_at_any_step_leaves_nothing") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     for round in 0..40 {
         until("it may connect", || service.run(ALICE, &["service", "--check"]).code == Some(0));
         until("that was all", || service.sessions().is_empty());
@@ -80,11 +76,8 @@ fn a_session_killed_at_any_step_leaves_nothing() {
 
 #[test]
 fn a_service_that_is_killed_or_stopped_leaves_nothing() {
-    if !inside("kills::a_service_that_is_killed_or_stopped_leaves_nothing") {
-        return;
-    }
-    let mut service = Service::with(POLICY);
-    let before = state();
+    let Some(it) = served(POLICY) else { return };
+    let (mut service, before) = it;
     for signal in [Signal::KILL, Signal::TERM] {
         let mut child =
             service.user(ALICE, &with(&["sleep", "60"])).stderr(std::process::Stdio::null()).spawn().unwrap();
@@ -121,10 +114,8 @@ fn a_service_that_is_killed_or_stopped_leaves_nothing() {
 
 #[test]
 fn a_client_that_is_stopped_or_silent_holds_nothing_for_good() {
-    if !inside("kills::a_client_that_is_stopped_or_silent_holds_nothing_for_good") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     let mut talk = service.talk().welcome();
     // In thousandths of a second.
     assert!(talk.call(&serde_json::json!({"lease": 300_000_000_u64})).is_some());

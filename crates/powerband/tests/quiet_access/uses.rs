@@ -5,8 +5,8 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::desk::Ran;
-use crate::inside::{ALICE, BOB, Service, inside, reads, state, until};
+use crate::desk::{Ran, split};
+use crate::inside::{ALICE, BOB, reads, served, state, until};
 
 /// Alice may choose governors and limits, Bob and group 4242 one governor.
 const POLICY: &str = r#"
@@ -27,10 +27,8 @@ knobs = { "cpufreq.governor" = "performance" }
 
 #[test]
 fn a_user_sets_what_the_policy_allows_while_a_command_runs() {
-    if !inside("uses::a_user_sets_what_the_policy_allows_while_a_command_runs") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
     let words = ["with", "governor=performance", "--", "sh", "-c", "cat \"$0\"; id -u", governor];
     let ran = service.run(ALICE, &words).ended(0);
@@ -40,19 +38,7 @@ fn a_user_sets_what_the_policy_allows_while_a_command_runs() {
     assert!(log.contains("uid 64101") && log.contains("set cpufreq.governor=performance"), "{log}");
     assert!(log.contains("everything is restored"), "{log}");
     // An experiment: each setting in each block, and everything restored between.
-    let words = [
-        "--json",
-        "try",
-        "governor=performance,powersave",
-        "--blocks",
-        "2",
-        "--settle",
-        "0s",
-        "--load",
-        "counter",
-        "--for",
-        "100ms",
-    ];
+    let words = split("--json try governor=performance,powersave --blocks 2 --settle 0s --load counter --for 100ms");
     let ran = service.run(ALICE, &words);
     assert!(matches!(ran.code, Some(0 | 1)), "{}\n{}", ran.out, ran.err);
     assert_eq!(state(), before);
@@ -61,26 +47,22 @@ fn a_user_sets_what_the_policy_allows_while_a_command_runs() {
 
 #[test]
 fn set_stays_until_it_is_stopped() {
-    if !inside("uses::set_stays_until_it_is_stopped") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     let mut child = service.user(ALICE, &["set", "governor=powersave"]).spawn().unwrap();
     until("it is set", || reads("scaling_governor") == "powersave");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(state(), before);
-    let refused = service.run(ALICE, &["set", "governor=powersave", "--confirm-within", "60s"]).ended(3);
+    let refused = service.run(ALICE, &split("set governor=powersave --confirm-within 60s")[..]).ended(3);
     assert!(refused.err.contains("cannot be kept"), "{}", refused.err);
     assert_eq!(state(), before);
 }
 
 #[test]
 fn what_the_policy_does_not_allow_is_refused() {
-    if !inside("uses::what_the_policy_does_not_allow_is_refused") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     for (uid, setting, words) in [
         (ALICE, "min_freq=all", "cpufreq.min_freq"),
         (ALICE, "governor=ondemand", "performance, powersave"),
@@ -96,7 +78,7 @@ fn what_the_policy_does_not_allow_is_refused() {
     }
     // By a group it is not the first of.
     let mut command = Command::new("setpriv");
-    command.args(["--reuid", "64103", "--regid", "64103", "--groups", "7,4242"]);
+    command.args(split("--reuid 64103 --regid 64103 --groups 7,4242"));
     command.arg(env!("CARGO_BIN_EXE_powerband")).args(["with", "governor=performance", "--", "true"]);
     command.env("POWERBAND_SERVICE", service.socket()).env("HOME", service.path("home-64103"));
     command.env_remove("POWERBAND_STATE_DIR");
@@ -110,11 +92,9 @@ fn what_the_policy_does_not_allow_is_refused() {
 
 #[test]
 fn a_job_sets_what_belongs_to_its_own_cpus() {
-    if !inside("uses::a_job_sets_what_belongs_to_its_own_cpus") {
-        return;
-    }
     let policy = "[[allow]]\nusers = [64101]\nknobs = { governor = \"any\", \"cpufreq.boost\" = \"any\", \"ondemand.*\" = \"any\" }\n";
-    let (service, before) = (Service::with(policy), state());
+    let Some(it) = served(policy) else { return };
+    let (service, before) = it;
     let bound = |setting: &str| {
         let mut command = Command::new("taskset");
         let user = service.user(ALICE, &[]);
@@ -138,10 +118,8 @@ fn a_job_sets_what_belongs_to_its_own_cpus() {
 
 #[test]
 fn one_user_at_a_time_changes_the_machine() {
-    if !inside("uses::one_user_at_a_time_changes_the_machine") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     let mut first = service.user(ALICE, &["with", "governor=powersave", "--", "sleep", "60"]).spawn().unwrap();
     until("it is set", || reads("scaling_governor") == "powersave");
     let ran = service.run(BOB, &["with", "governor=performance", "--", "true"]).ended(8);
@@ -155,10 +133,7 @@ fn one_user_at_a_time_changes_the_machine() {
 
 #[test]
 fn users_learn_what_they_may_set() {
-    if !inside("uses::users_learn_what_they_may_set") {
-        return;
-    }
-    let service = Service::with(POLICY);
+    let Some((service, _)) = served(POLICY) else { return };
     let line = "cpufreq.governor: performance, powersave, userspace, conservative, on all CPUs";
     assert!(service.run(ALICE, &["service", "--check"]).ended(0).out.contains(line));
     service.run(64_103, &["service", "--check"]).ended(3);
@@ -190,19 +165,20 @@ fn users_learn_what_they_may_set() {
 
 #[test]
 fn an_agent_of_the_user_has_knobs_set_as_well() {
-    if !inside("uses::an_agent_of_the_user_has_knobs_set_as_well") {
-        return;
-    }
-    let (service, before) = (Service::with(POLICY), state());
+    let Some(it) = served(POLICY) else { return };
+    let (service, before) = it;
     let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
     let agent = format!("cmd:{} agent", env!("CARGO_BIN_EXE_powerband"));
-    let words = ["--machine", &agent, "with", "governor=performance", "--", "cat", governor];
+    let words = format!("--machine `{agent}` with governor=performance -- cat `{governor}`");
+    let words = split(&words);
     assert_eq!(service.run(ALICE, &words).ended(0).out, "performance\n");
     assert_eq!(state(), before);
-    let words = ["--machine", &agent, "with", "governor=ondemand", "--", "true"];
+    let words = format!("--machine `{agent}` with governor=ondemand -- true");
+    let words = split(&words);
     assert!(service.run(BOB, &words).ended(3).err.contains("access policy"));
     // The agent is killed in the middle.
-    let words = ["--machine", &agent, "with", "governor=powersave", "--", "sleep", "60"];
+    let words = format!("--machine `{agent}` with governor=powersave -- sleep 60");
+    let words = split(&words);
     let mut child = service.user(ALICE, &words).spawn().unwrap();
     until("it is set", || reads("scaling_governor") == "powersave");
     let agents = format!("/proc/{0}/task/{0}/children", child.id());
