@@ -1,12 +1,15 @@
 //! Turning a setting: steps one after the other through the ledger, all of them or none.
 mod asked;
 mod device;
+mod moves;
 mod saved_state;
+mod trial;
 
 use std::collections::BTreeMap;
 
 use powerband_machine::{Acted, Action, Change, EntryId, Hold, Look, Turn};
 use powerband_record::{ReachedSite, Setting, placed};
+use powerband_sysfs::cpufreq::INTEL_STATUS;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::nic::has_carrier;
@@ -201,7 +204,8 @@ fn run_steps(machine: &mut dyn Change, steps: &PlannedSteps, hold: Hold, again: 
 pub fn hold_cpufreq(machine: &mut dyn Change) -> Result<Applied, KnobError> {
     let (limits, applied) = (BTreeMap::new(), Applied::default());
     let mut run = Run { machine, hold: Hold::Held, again: false, step: None, limits, applied };
-    match run.keep_policies() {
+    let everything = Action::WriteFile { path: INTEL_STATUS.to_owned(), text: String::new() };
+    match run.keep_all_tunables().and_then(|()| run.keep_moved(&everything)) {
         Ok(()) => Ok(run.applied),
         Err(cause) => Err(run.take_back(cause)),
     }
@@ -225,7 +229,7 @@ impl Run<'_> {
         let moves = moves(parts, phase, self.machine, true)?;
         check_governors(parts, &moves, self.machine)?;
         if phase == Phase::Mode && !moves.is_empty() {
-            self.keep_policies()?;
+            self.keep_all_tunables()?;
         }
         if phase == Phase::Boost && !moves.is_empty() {
             self.note_limits(parts)?;
@@ -270,6 +274,8 @@ impl Run<'_> {
             self.applied.sites.push(Reached { named, site, asked: value, before, reads_back, landed: Landed::Already });
             return Ok(());
         }
+        self.keep_moved(&turning.action)?;
+        self.try_undo(&named, &site, &turning)?;
         let group = match &turning.action {
             Action::MakeGroup { group, .. } => Some(group.clone()),
             Action::Coalesce { device, .. } => {

@@ -104,6 +104,16 @@ pub enum KnobError {
         /// Why not.
         errno: Errno,
     },
+    /// What cannot be restored is not changed.
+    #[error("{knob} could not be restored, so it is not changed: {why} ({path})")]
+    Unrestorable {
+        /// Canonical name.
+        knob: String,
+        /// The file.
+        path: String,
+        /// What a trial of the undo showed.
+        why: String,
+    },
     /// The kernel refused the value.
     #[error(
         "the kernel refused {}: {errno}{advice}; {}", placed(&format!("{knob}={asked}"), site), outcome(.changed_to.as_deref())
@@ -208,7 +218,7 @@ impl KnobError {
             | Self::Machine { .. }
             | Self::NeedsFirst { .. } => ErrorKind::Usage,
             Self::On { error, .. } => error.kind(),
-            Self::Absent { .. } | Self::Ignored { .. } => ErrorKind::Absent,
+            Self::Absent { .. } | Self::Ignored { .. } | Self::Unrestorable { .. } => ErrorKind::Absent,
             Self::Unreadable { errno, .. } | Self::Refused { errno, .. } if is_denial(*errno) => ErrorKind::Denied,
             Self::Unreadable { .. } | Self::Refused { .. } | Self::NotTaken { .. } | Self::Command { .. } => {
                 ErrorKind::Refused

@@ -4,6 +4,7 @@ use std::fmt;
 use powerband_machine::{Action, Change, Errno, Look};
 use powerband_record::CpuList;
 
+use crate::kernel_file::undo_of;
 use crate::{About, Declared, KnobError, Landed, Policy, Value, resolve_here};
 
 /// How long a machine takes to settle after most knobs, ns.
@@ -102,7 +103,7 @@ pub trait Knob: Sync + fmt::Debug {
     fn turn(&self, value: &Value, machine: &mut dyn Change, site: &Site) -> Result<Turning, Errno> {
         let path = site.path.clone().ok_or(Errno::ENOENT)?;
         let before = machine.read(&path)?;
-        let undo = Some(Action::WriteFile { path: path.clone(), text: before.trim_end().to_owned() });
+        let undo = Some(undo_of(machine, &path, &before));
         let action = Action::WriteFile { path, text: value.typed() };
         Ok(Turning { action, undo, before: Some(before.trim_end().to_owned()) })
     }

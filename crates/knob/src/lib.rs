@@ -21,6 +21,7 @@ pub mod doctor;
 mod error;
 mod expand;
 mod frequency;
+mod kernel_file;
 mod knob;
 mod landed;
 mod level;

@@ -52,6 +52,13 @@ fn orders(entry: EntryId, undo: Option<&Action>) -> Option<Before> {
 
 impl Device for ShellDevice {
     fn perform(&mut self, entry: EntryId, turn: &Turn) -> Result<Performed, LedgerError> {
+        if let Some(Err(errno)) = turn.undo.as_ref().map(hand::work) {
+            // What this shell cannot restore, it does not do.
+            let reads_back = turn.read_back.as_ref().and_then(|path| self.hand.read(path).ok());
+            let reads_back = reads_back.map(|text| text.strip_suffix('\n').unwrap_or(&text).to_owned());
+            let words = Some("a shell could not restore what is there".to_owned());
+            return Ok(Performed { errno: Some(errno), words, reads_back });
+        }
         // In one call: its watchdog learns how to restore it, it is done, and it reads back.
         let before = if turn.hold == Hold::Held { orders(entry, turn.undo.as_ref()) } else { None };
         let gone = || LedgerError::Lost { machine: self.identity.name.clone(), why: String::new() };

@@ -8,13 +8,15 @@
 //! somebody else's hand.
 use powerband_machine::{Action, EntryId, Errno, Turn};
 
+use super::moves::{ToSave, moved_by};
 use super::{Reached, Run};
 use crate::error::advice;
+use crate::kernel_file::undo_of;
 use crate::plan::{Move, Part};
 use crate::policy::{Policy, policies};
 use crate::{KnobError, Landed, catalogue::tunable_folder};
 use powerband_record::InOrder;
-use powerband_sysfs::cpufreq::{BOOST, CPUFREQ};
+use powerband_sysfs::cpufreq::CPUFREQ;
 
 /// The entries kept for one folder of tunables.
 pub(super) struct SavedState {
@@ -71,23 +73,23 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Keeps what a driver's change of mode would lose: the tunables of its governors, every policy's preference, limits that are
-    /// not the hardware's own, and its governor; at last the switch for boost. They are written back in reverse.
-    pub(super) fn keep_policies(&mut self) -> Result<(), KnobError> {
+    /// Keeps the tunables of all governors, which a driver's change of mode loses; the rest of it is in the table of `moves`.
+    pub(super) fn keep_all_tunables(&mut self) -> Result<(), KnobError> {
         let Ok(all) = policies(self.machine, "pstate.status") else { return Ok(()) };
         let mut kept = Vec::new();
         for policy in &all.active {
             let governor = policy.read(self.machine, "scaling_governor").unwrap_or_default();
             self.keep_tunables(policy, &governor.trim().to_lowercase(), &mut kept)?;
         }
-        for policy in all.active {
-            let preference = "energy_performance_preference";
-            self.keep_file("cpufreq.epp", &policy.name, &policy.file(preference))?;
-            self.keep_limit(&policy, "max")?;
-            self.keep_limit(&policy, "min")?;
-            self.keep_file("cpufreq.governor", &policy.name, &policy.file("scaling_governor"))?;
+        Ok(())
+    }
+
+    /// Keeps what a write moves along.
+    pub(super) fn keep_moved(&mut self, action: &Action) -> Result<(), KnobError> {
+        let Action::WriteFile { path, .. } = action else { return Ok(()) };
+        for ToSave { path, knob, site } in moved_by(self.machine, path) {
+            self.keep_file(&knob, &site, &path)?;
         }
-        self.keep_file("cpufreq.boost", "-", BOOST)?;
         Ok(())
     }
 
@@ -203,7 +205,7 @@ impl Run<'_> {
             Err(_) => return Ok(None),
         };
         let asked = text.trim_end().to_owned();
-        let rewrite = Action::WriteFile { path: path.to_owned(), text: asked.clone() };
+        let rewrite = undo_of(self.machine, path, &text);
         let acted = self.act(&Turn {
             action: rewrite.clone(),
             undo: Some(rewrite),

@@ -1,6 +1,7 @@
 //! `file:PATH`: any file at all, for what has no name of its own.
 use powerband_machine::{Action, Change, Errno, Look};
 
+use crate::kernel_file::{is_kernel_file, undo_of, value_of};
 use crate::knob::Turning;
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value};
 
@@ -60,7 +61,8 @@ impl Knob for File {
     }
 
     fn same(&self, asked: &Value, reads: &str) -> bool {
-        asked.typed().trim_end() == reads.trim_end()
+        let typed = asked.typed();
+        typed.trim_end() == reads.trim_end() || typed.trim() == value_of(reads)
     }
 
     fn turn(&self, value: &Value, machine: &mut dyn Change, site: &Site) -> Result<Turning, Errno> {
@@ -70,8 +72,14 @@ impl Knob for File {
             Ok(old) => {
                 let newline = if old.is_empty() || old.ends_with('\n') { "\n" } else { "" };
                 let text = format!("{typed}{newline}");
-                (Action::WriteFile { path: path.clone(), text: old.clone() }, Some(old.trim_end().to_owned()), text)
+                let undo = match is_kernel_file(&path) {
+                    true => undo_of(machine, &path, &old),
+                    false => Action::WriteFile { path: path.clone(), text: old.clone() },
+                };
+                (undo, Some(old.trim_end().to_owned()), text)
             }
+            // A file of the kernel is there or is not: nobody makes one.
+            Err(Errno::ENOENT) if is_kernel_file(&path) => return Err(Errno::ENOENT),
             Err(Errno::ENOENT) => (Action::RemoveFile { path: path.clone() }, None, format!("{typed}\n")),
             Err(errno) => return Err(errno),
         };

@@ -224,6 +224,9 @@ impl Fake {
             return Err(*errno);
         }
         let text = text.trim_end();
+        if let Some(written) = crate::neighbours::kernel(self, path, text) {
+            return written;
+        }
         let (folder, file) = path.rsplit_once('/').unwrap();
         if !path.starts_with("/sys") {
             return self.list(folder).map(|_| self.put(path, text));

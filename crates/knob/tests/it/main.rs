@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the tests' own setup: a panic is a failed test")]
 
 mod fake;
+mod neighbours;
 mod properties;
 mod restoring;
 mod simulated;

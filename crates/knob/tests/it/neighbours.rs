@@ -1,0 +1,187 @@
+//! Writes that move other files along, and files that take another text than they show: all comes back, or nothing is changed.
+use powerband_knob::{ErrorKind, Selection, apply, restore};
+use powerband_machine::{Change, Errno, Hold};
+use powerband_record::Setting;
+
+use crate::fake::{Fake, ROOT, Rules, cpufreq};
+
+const CPU: &str = "/sys/devices/system/cpu";
+const THP: &str = "/sys/kernel/mm/transparent_hugepage";
+const VM: &str = "/proc/sys/vm";
+
+/// Files and what they hold; what stands before the first blank is the path.
+const FILES: &str = "\
+/sys/kernel/mm/transparent_hugepage/enabled always [madvise] never
+/sys/kernel/mm/transparent_hugepage/defrag always defer [madvise] never
+/sys/block/vda/queue/scheduler [none] mq-deadline
+/proc/sys/vm/min_free_kbytes 67584
+/proc/sys/vm/dirty_ratio 20
+/proc/sys/vm/dirty_bytes 0
+/proc/sys/vm/overcommit_ratio 50
+/proc/sys/vm/overcommit_kbytes 0
+/proc/sys/vm/drop_caches 0
+/proc/sys/vm/twin_a 1
+/proc/sys/vm/twin_b 1
+/proc/sys/net/ipv4/ip_local_reserved_ports 
+/proc/sys/net/ipv4/ip_forward 0
+/proc/sys/net/ipv4/conf/all/forwarding 0
+/proc/sys/net/ipv4/conf/all/accept_redirects 1
+/proc/sys/net/ipv4/conf/eth0/forwarding 0
+/proc/sys/net/ipv4/conf/lo/forwarding 1
+/proc/sys/net/ipv6/conf/all/disable_ipv6 0
+/proc/sys/net/ipv6/conf/eth0/disable_ipv6 1
+/proc/sys/net/ipv6/conf/lo/disable_ipv6 0
+/proc/sys/kernel/watchdog 1
+/proc/sys/kernel/nmi_watchdog 0
+/proc/sys/kernel/soft_watchdog 1
+/sys/devices/system/cpu/intel_pstate/status active
+/sys/devices/system/cpu/intel_pstate/no_turbo 1
+/sys/devices/system/cpu/intel_pstate/max_perf_pct 60
+/sys/devices/system/cpu/intel_pstate/min_perf_pct 20
+/sys/devices/system/cpu/cpufreq/policy0/energy_performance_preference power
+/sys/devices/system/cpu/cpufreq/policy1/energy_performance_preference performance
+/sys/devices/system/cpu/smt/control on
+/sys/devices/system/cpu/present 0-3
+/sys/devices/system/cpu/online 0-3
+/sys/devices/system/cpu/cpu1/online 1
+/sys/devices/system/cpu/cpu2/online 0
+/sys/devices/system/cpu/cpu3/online 1
+/sys/devices/system/cpu/cpu1/cpuidle/state1/disable 1
+/sys/devices/system/cpu/cpu3/cpuidle/state1/disable 0
+/proc/irq/7/smp_affinity_list 1
+/proc/irq/8/smp_affinity_list 0-3";
+
+fn machine() -> Fake {
+    let mut fake = cpufreq(2, 1, Rules::default());
+    for (path, text) in FILES.lines().filter_map(|line| line.split_once(' ')) {
+        fake.files.insert(path.to_owned(), format!("{text}\n"));
+    }
+    fake
+}
+
+/// What the kernel makes of a write to one of these files; nothing for the others.
+pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(), Errno>> {
+    if path.starts_with(ROOT) || !FILES.lines().any(|line| line.split(' ').next() == Some(path)) {
+        return None;
+    }
+    let mut put = |path: &str, text: &str| {
+        if let Some(file) = fake.files.get_mut(path) {
+            *file = format!("{text}\n");
+        }
+    };
+    let (folder, file) = path.rsplit_once('/').unwrap_or_default();
+    match (folder, file) {
+        (THP, _) | ("/sys/block/vda/queue", _) => {
+            let choices = fake.files[path].replace(['[', ']'], "");
+            if !choices.split_whitespace().any(|choice| choice == text) {
+                return Some(Err(Errno::EINVAL));
+            }
+            let chosen = |choice: &str| if choice == text { format!("[{choice}]") } else { choice.to_owned() };
+            let shown: Vec<String> = choices.split_whitespace().map(chosen).collect();
+            fake.files.insert(path.to_owned(), format!("{}\n", shown.join(" ")));
+            if file == "enabled" {
+                let recommended = if text == "never" { "1000" } else { "90000" };
+                fake.files.insert(format!("{VM}/min_free_kbytes"), format!("{recommended}\n"));
+            }
+            return Some(Ok(()));
+        }
+        (VM, "dirty_bytes") if text == "0" => return Some(Err(Errno::EINVAL)),
+        (VM, "drop_caches") if text == "0" => return Some(Err(Errno::EINVAL)),
+        (VM, "dirty_bytes") => put(&format!("{VM}/dirty_ratio"), "0"),
+        (VM, "dirty_ratio") => put(&format!("{VM}/dirty_bytes"), "0"),
+        (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
+        (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
+        (VM, "twin_a") => put(&format!("{VM}/twin_b"), "0"),
+        ("/proc/sys/net/ipv4", "ip_forward") => {
+            for name in ["all", "eth0", "lo"] {
+                put(&format!("{folder}/conf/{name}/forwarding"), text);
+            }
+            put(&format!("{folder}/conf/all/accept_redirects"), if text == "0" { "1" } else { "0" });
+        }
+        ("/proc/sys/net/ipv6/conf/all", _) => {
+            for name in ["eth0", "lo"] {
+                put(&format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), text);
+            }
+        }
+        ("/proc/sys/kernel", "watchdog") => {
+            ["nmi_watchdog", "soft_watchdog"].into_iter().for_each(|name| put(&format!("{folder}/{name}"), text));
+        }
+        (_, "control") if text == "on" => {
+            (1..4).for_each(|cpu| put(&format!("{CPU}/cpu{cpu}/online"), "1"));
+        }
+        (_, "control") => {
+            (1..4).for_each(|cpu| put(&format!("{CPU}/cpu{cpu}/online"), "0"));
+            [1, 3].into_iter().for_each(|cpu| put(&format!("{CPU}/cpu{cpu}/cpuidle/state1/disable"), "0"));
+        }
+        (_, "online") if path.ends_with("cpu1/online") => {
+            put(&format!("{CPU}/cpu1/cpuidle/state1/disable"), "0");
+            put("/proc/irq/7/smp_affinity_list", "0-3");
+        }
+        (_, "status") => {
+            for (name, text) in [("no_turbo", "0"), ("max_perf_pct", "100"), ("min_perf_pct", "0")] {
+                put(&format!("{folder}/{name}"), text);
+            }
+            // Policies are made again by the machine itself.
+            return None;
+        }
+        _ => {}
+    }
+    put(path, text);
+    Some(Ok(()))
+}
+
+#[test]
+fn what_a_write_moves_along_is_restored() {
+    let cases = "\
+file:/sys/kernel/mm/transparent_hugepage/enabled=never
+file:/sys/kernel/mm/transparent_hugepage/defrag=defer
+file:/sys/block/vda/queue/scheduler=mq-deadline
+sysctl.vm.dirty_bytes=500000000
+sysctl.vm.dirty_ratio=10
+sysctl.vm.overcommit_kbytes=100000
+sysctl.vm.overcommit_ratio=60
+sysctl.net.ipv4.ip_local_reserved_ports=8080
+sysctl.net.ipv4.ip_forward=1
+sysctl.net.ipv6.conf.all.disable_ipv6=1
+sysctl.kernel.watchdog=0
+pstate=passive
+smt=off
+online@cpu1=0";
+    for case in cases.lines() {
+        for (hold, in_bytes) in [(Hold::Held, false), (Hold::Set, false), (Hold::Held, true)] {
+            let mut machine = machine();
+            if in_bytes {
+                machine.meddle("/proc/sys/vm/dirty_bytes", "400000000");
+                machine.meddle("/proc/sys/vm/overcommit_kbytes", "5000");
+            }
+            let before = machine.files.clone();
+            let applied = apply(&mut machine, &Setting::parse(case).unwrap(), hold, &Selection::everywhere()).unwrap();
+            assert!(applied.inexact().is_empty(), "{case}: {:?}", applied.inexact());
+            assert_ne!(machine.files, before, "{case}");
+            let restored = restore(&mut machine, &applied.entries, false);
+            assert!(restored.complete(), "{case}: {restored:?}");
+            let differs = machine.files.iter().filter(|(path, text)| before.get(*path) != Some(text));
+            assert_eq!(differs.collect::<Vec<_>>(), [], "{case}");
+            assert!(machine.open_entries().is_empty(), "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_could_not_be_restored_is_not_changed() {
+    let cases = [
+        ("sysctl.vm.drop_caches=3", "refuses the value that is there, '0'"),
+        ("sysctl.vm.twin_a=5", "changes /proc/sys/vm/twin_b"),
+        ("file:/sys/kernel/mm/absent=1", "cannot read"),
+    ];
+    for (case, why) in cases {
+        let mut machine = machine();
+        let before = machine.files.clone();
+        let setting = Setting::parse(case).unwrap();
+        let error = apply(&mut machine, &setting, Hold::Held, &Selection::everywhere()).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        assert!(error.kind() != ErrorKind::CannotRestore, "{error}");
+        assert_eq!(machine.files, before, "{case}");
+        assert!(machine.open_entries().is_empty(), "{case}");
+    }
+}
