@@ -1,6 +1,7 @@
 //! Knobs on a machine made of a map of files.
 #![expect(clippy::unwrap_used, reason = "the tests' own setup: a panic is a failed test")]
 
+mod differential;
 mod fake;
 mod neighbours;
 mod properties;
