@@ -363,7 +363,10 @@ mod tests {
             let deviation = answer.deviation.unwrap_or(f64::NAN);
             match answer.holds {
                 ClaimOutcome::Yes => {
-                    assert!(letters[0] == '0' || (0.0..=1.0).contains(&deviation) || check.contains("above"), "{row} {answer:?}")
+                    assert!(
+                        letters[0] == '0' || (0.0..=1.0).contains(&deviation) || check.contains("above"),
+                        "{row} {answer:?}"
+                    )
                 }
                 ClaimOutcome::No | ClaimOutcome::Deviates => assert!(deviation >= 1.0, "{row} {answer:?}"),
                 _ => {}

@@ -5,243 +5,200 @@ use powerband_report::comparison::ComparisonRow;
 use powerband_report::json::Report;
 use powerband_report::{Advice, ExperimentEnd, Model, advice, no_advice, sentence};
 
+const ROUNDING: f64 = 1e-9;
+
+/// Rules that were broken, a sentence each.
+#[derive(Default)]
+struct Broken(Vec<String>);
+
+impl Broken {
+    fn unless(&mut self, holds: bool, rule: impl Into<String>) {
+        self.0.extend((!holds).then(|| rule.into()));
+    }
+}
+
 /// Every contradiction, a sentence each.
 pub(crate) fn contradictions(events: &[Event]) -> Vec<String> {
-    let mut wrong = unreadable(events);
     let model = match Model::from_events(events) {
         Ok(model) => model,
         Err(why) => return vec![why.to_string()],
     };
-    if model.started.search.is_some() || model.started.calibration {
-        return wrong;
+    let mut wrong = Broken::default();
+    comes_back(events, &model, &mut wrong);
+    if model.started.search.is_none() && !model.started.calibration {
+        intervals(&model, &mut wrong);
+        open_though_decided(&model, &mut wrong);
+        knee(&model, &mut wrong);
+        recommended(&model, &mut wrong);
+        words(&model, &mut wrong);
     }
-    wrong.extend(intervals(&model));
-    wrong.extend(open_though_decided(&model));
-    wrong.extend(knee(&model));
-    wrong.extend(recommended(&model));
-    wrong.extend(words(&model));
-    wrong
+    wrong.0
 }
 
 /// What is written must come back as it was, the report as well: a number that is none would not.
-fn unreadable(events: &[Event]) -> Vec<String> {
-    let comes_back = |event: &Event| {
+fn comes_back(events: &[Event], model: &Model, wrong: &mut Broken) {
+    for event in events {
         let text = serde_json::to_string(event).unwrap_or_default();
-        serde_json::from_str::<Event>(&text).is_ok_and(|back| back == *event)
-    };
-    let mut wrong: Vec<String> = Vec::new();
-    for event in events.iter().filter(|event| !comes_back(event)) {
-        let text = serde_json::to_string(event).unwrap_or_default();
-        wrong.push(format!("an event does not come back from the journal: {text}"));
+        let same = serde_json::from_str::<Event>(&text).is_ok_and(|back| back == *event);
+        wrong.unless(same, format!("from the journal comes back {text}"));
     }
-    if let Ok(model) = Model::from_events(events) {
-        let report = Report::new(&model);
-        let text = serde_json::to_string(&report).unwrap_or_default();
-        if !serde_json::from_str::<Report>(&text).is_ok_and(|back| back == report) {
-            wrong.push("the report does not come back from JSON".into());
-        }
-    }
-    wrong
+    let report = Report::new(model);
+    let text = serde_json::to_string(&report).unwrap_or_default();
+    let same = serde_json::from_str::<Report>(&text).is_ok_and(|back| back == report);
+    wrong.unless(same, "the report does not come back from JSON");
 }
 
 fn verdicts(model: &Model) -> impl Iterator<Item = &SettingVerdict> {
     model.settings.iter().flat_map(|setting| &setting.verdicts).flatten()
 }
 
+fn found<'a>(model: &'a Model, setting: u32, metric: &str) -> Option<&'a SettingVerdict> {
+    verdicts(model).find(|it| it.setting == setting && it.metric == metric)
+}
+
 fn verdict(model: &Model, setting: u32, metric: &str) -> Option<Verdict> {
-    verdicts(model).find(|it| it.setting == setting && it.metric == metric).map(|it| it.verdict)
+    found(model, setting, metric).map(|it| it.verdict)
+}
+
+/// An interval that is the same within a margin.
+fn is_within(low: f64, high: f64, margin: f64) -> bool {
+    high <= margin + ROUNDING && low >= 1.0 / (1.0 + margin) - 1.0 - ROUNDING
 }
 
 /// An interval says what its verdict says. Ranks have no interval of their own level.
-fn intervals(model: &Model) -> Vec<String> {
-    const ROUNDING: f64 = 1e-9;
-    let margin = model.started.margin;
-    let mut wrong = Vec::new();
+fn intervals(model: &Model, wrong: &mut Broken) {
     for it in verdicts(model).filter(|_| !model.started.robust) {
-        let better = model.started.metrics.iter().find(|metric| metric.name == it.metric).map(|metric| metric.better);
-        let (Some(low), Some(high), Some(better)) = (it.low, it.high, better) else { continue };
-        let up = (it.verdict == Verdict::Better) == (better == Better::Higher);
+        let metric = model.started.metrics.iter().find(|metric| metric.name == it.metric);
+        let (Some(low), Some(high), Some(metric)) = (it.low, it.high, metric) else { continue };
+        let up = (it.verdict == Verdict::Better) == (metric.better == Better::Higher);
         let holds = match it.verdict {
-            Verdict::Better | Verdict::Worse => {
-                if up {
-                    low > -ROUNDING
-                } else {
-                    high < ROUNDING
-                }
-            }
-            Verdict::Same if it.absolute => true,
-            Verdict::Same => high <= margin + ROUNDING && low >= 1.0 / (1.0 + margin) - 1.0 - ROUNDING,
+            Verdict::Better | Verdict::Worse if up => low > -ROUNDING,
+            Verdict::Better | Verdict::Worse => high < ROUNDING,
+            Verdict::Same => it.absolute || is_within(low, high, model.started.margin),
             Verdict::Undecided => true,
         };
-        if !holds || it.change < low - ROUNDING || it.change > high + ROUNDING {
-            let label = model.label(it.setting);
-            wrong.push(format!("{label} is {:?} in {} by {} ({low} .. {high})", it.verdict, it.metric, it.change));
-        }
+        let inside = (low - ROUNDING..=high + ROUNDING).contains(&it.change);
+        wrong.unless(holds && inside, format!("{it:?}"));
     }
-    wrong
 }
 
 /// Where everything was decided, everything is.
-fn open_though_decided(model: &Model) -> Vec<String> {
+fn open_though_decided(model: &Model, wrong: &mut Broken) {
     if model.end != ExperimentEnd::Closed(CloseReason::Decided) {
-        return Vec::new();
+        return;
     }
-    let mut wrong = Vec::new();
-    for (setting, report) in (0_u32..).zip(&model.settings).skip(1) {
+    let mut void = false;
+    for (setting, report) in (0..).zip(&model.settings).skip(1) {
         if report.left.as_ref().is_some_and(|left| left.why.starts_with("void")) {
+            void = true;
             continue;
         }
         for (_, metric) in model.judged() {
-            if verdict(model, setting, &metric.name).is_none_or(|it| it == Verdict::Undecided) {
-                wrong.push(format!("everything was decided, but {} in {} is not", report.label, metric.name));
-            }
+            let of = verdict(model, setting, &metric.name);
+            let decided = of.is_some_and(|it| it != Verdict::Undecided);
+            wrong.unless(decided, format!("decided, but {} in {} is not", report.label, metric.name));
         }
-        let open = model.requirements.iter().any(|it| it.setting == setting && it.found.standing == Standing::Open);
-        if open {
-            wrong.push(format!("everything was decided, but a requirement of {} is not", report.label));
-        }
+        let mut limits = model.requirements.iter().filter(|it| it.setting == setting);
+        let closed = limits.all(|it| it.found.standing != Standing::Open);
+        wrong.unless(closed, format!("decided, but a requirement of {} is not", report.label));
     }
-    let headline = sentence::headline(model);
-    if wrong.is_empty()
-        && headline.contains("undecided")
-        && !model.settings.iter().any(|it| it.left.as_ref().is_some_and(|left| left.why.starts_with("void")))
-    {
-        wrong.push("everything was decided, but the headline says undecided".into());
-    }
-    wrong
+    let open = sentence::headline(model).contains("undecided");
+    wrong.unless(void || !open, "decided, but the headline is undecided");
 }
 
 /// A knee is named only where its own equivalence is decided, and "no knee" only where all others lose.
-fn knee(model: &Model) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let Some(found) = &model.knee else { return wrong };
-    let fine = |setting: u32| {
-        setting == 0 || matches!(verdict(model, setting, &found.metric), Some(Verdict::Same | Verdict::Better))
-    };
-    for named in found.knee.iter().chain(&found.alike) {
-        if !fine(*named) {
-            wrong.push(format!(
-                "{} is named as the knee or as alike, and the table does not say so",
-                model.label(*named)
-            ));
-        }
+fn knee(model: &Model, wrong: &mut Broken) {
+    let Some(found) = &model.knee else { return };
+    let of = |setting: u32| verdict(model, setting, &found.metric);
+    let fine = |setting| setting == 0 || matches!(of(setting), Some(Verdict::Same | Verdict::Better));
+    for &named in found.knee.iter().chain(&found.alike) {
+        wrong.unless(fine(named), format!("{} is the knee or alike, but loses", model.label(named)));
     }
-    if found.alike.contains(&0) {
-        let outside =
-            found.alike.iter().filter(|it| **it != 0 && verdict(model, **it, &found.metric) != Some(Verdict::Same));
-        wrong.extend(
-            outside
-                .map(|it| format!("{} is alike with the reference, but not the same in the table", model.label(*it))),
-        );
+    for &named in found.alike.iter().filter(|it| **it != 0 && found.alike.contains(&0)) {
+        let same = of(named) == Some(Verdict::Same);
+        wrong.unless(same, format!("{} is alike with the reference", model.label(named)));
     }
-    if found.knee.is_some_and(|knee| found.inferior.contains(&knee)) {
-        wrong.push("the knee is itself inferior".into());
-    }
+    let inferior = found.knee.is_some_and(|knee| found.inferior.contains(&knee));
+    wrong.unless(!inferior, "the knee is itself inferior");
     let costliest = model.started.cost_order.last().copied();
     if found.none && costliest == Some(0) {
-        let others = (1..).take(model.settings.len() - 1).filter(|setting| fine(*setting));
-        wrong.extend(others.map(|it| format!("there is no knee, but {} does not lose", model.label(it))));
+        for setting in (1..).take(model.settings.len() - 1) {
+            wrong.unless(!fine(setting), format!("no knee, but {} does not lose", model.label(setting)));
+        }
     }
-    if found.knee.is_some() && found.knee == costliest {
-        wrong.push("the costliest setting is called a knee".into());
-    }
-    wrong
+    let named = found.knee.is_some() && found.knee == costliest;
+    wrong.unless(!named, "the costliest setting is the knee");
 }
 
 /// What is recommended is better in something and worse, open or broken in nothing; what is so is recommended.
-fn recommended(model: &Model) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let ends =
-        matches!(model.end, ExperimentEnd::Closed(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget));
-    let candidates: Vec<u32> =
-        (1..).take(model.settings.len().saturating_sub(1)).filter(|it| fits(model, *it)).collect();
+fn recommended(model: &Model, wrong: &mut Broken) {
+    let all = (1..).take(model.settings.len().saturating_sub(1));
+    let candidates: Vec<u32> = all.filter(|it| fits(model, *it)).collect();
     let is_better = |at: u32| verdicts(model).any(|it| it.setting == at && it.verdict == Verdict::Better);
     let Some(found) = advice(model) else {
-        if let Some(missed) = candidates.iter().find(|at| is_better(**at) && model.knee.is_none()) {
-            wrong.push(format!("{} is better and fits, but nothing is recommended", model.label(*missed)));
-        }
-        if ends && verdicts(model).next().is_some() && no_advice(model).is_none() {
-            wrong.push("nothing is recommended, and no reason is given".into());
-        }
-        return wrong;
+        let missed = candidates.iter().any(|at| is_better(*at));
+        wrong.unless(!missed || model.knee.is_some(), "nothing is recommended, but one is better and fits");
+        let ended = matches!(&model.end, ExperimentEnd::Closed(reason) if reason.is_complete());
+        let silent = ended && verdicts(model).next().is_some() && no_advice(model).is_none();
+        wrong.unless(!silent, "nothing is recommended without a reason");
+        return;
     };
     let label = model.label(found.setting);
-    if no_advice(model).is_some() {
-        wrong.push(format!("{label} is recommended, and nothing is"));
-    }
-    if found.setting > 0 && !candidates.contains(&found.setting) {
-        wrong.push(format!("{label} is recommended, but it loses, breaks or leaves open something"));
-    }
+    wrong.unless(no_advice(model).is_none(), format!("{label} is recommended, and nothing is"));
+    let fits = found.setting == 0 || candidates.contains(&found.setting);
+    wrong.unless(fits, format!("{label} is recommended, but loses, breaks or leaves open something"));
     if model.knee.is_none() {
-        if !is_better(found.setting) {
-            wrong.push(format!("{label} is recommended, but is better in nothing"));
+        wrong.unless(is_better(found.setting), format!("{label} is recommended, but better in nothing"));
+        for other in candidates.into_iter().filter(|at| *at != found.setting) {
+            let beaten = dominates(model, other, &found);
+            wrong.unless(!beaten, format!("{label} is recommended, but {} gains more", model.label(other)));
         }
-        wrong.extend(beaten(model, &found, &candidates));
     }
-    wrong
 }
 
 /// Whether nothing speaks against a setting.
 fn fits(model: &Model, at: u32) -> bool {
-    let mut judged = model.judged();
     let fine = |metric: &str| matches!(verdict(model, at, metric), Some(Verdict::Better | Verdict::Same));
-    let holds = |index: u32| {
-        model
-            .requirements
-            .iter()
-            .any(|it| it.setting == at && it.requirement == index && it.found.standing == Standing::Holds)
-    };
-    judged.all(|(_, metric)| fine(&metric.name)) && (0..).take(model.started.requirements.len()).all(holds)
+    let limits = model.requirements.iter().filter(|it| it.setting == at);
+    let kept: Vec<u32> = limits.filter(|it| it.found.standing == Standing::Holds).map(|it| it.requirement).collect();
+    let mut wanted = (0..).take(model.started.requirements.len());
+    model.judged().all(|(_, metric)| fine(&metric.name)) && wanted.all(|index| kept.contains(&index))
 }
 
-/// Another that fits is better in every decision metric by what was measured, and was not compared with it.
-fn beaten(model: &Model, found: &Advice, candidates: &[u32]) -> Vec<String> {
-    let change =
-        |at: u32, metric: &str| verdicts(model).find(|it| it.setting == at && it.metric == metric).map(|it| it.change);
-    let dominates = |other: u32| {
-        model.judged().all(|(_, metric)| {
-            let sign = if metric.better == Better::Higher { 1.0 } else { -1.0 };
-            let of = |at: u32| change(at, &metric.name).map(|change| sign * change);
-            of(other) > of(found.setting)
-        })
-    };
-    let compared =
-        |other: u32| found.why.contains("in the blocks they share") && found.why.contains(&model.label(other));
-    let others = candidates.iter().filter(|at| **at != found.setting && dominates(**at) && !compared(**at));
-    let told = |other: &u32| {
-        format!("{} is recommended, but {} gains more in everything", model.label(found.setting), model.label(*other))
-    };
-    others.map(told).collect()
+/// Whether another is better in every decision metric by what was measured, and was not compared with it.
+fn dominates(model: &Model, other: u32, advice: &Advice) -> bool {
+    let gains = model.judged().all(|(_, metric)| {
+        let sign = if metric.better == Better::Higher { 1.0 } else { -1.0 };
+        let of = |at: u32| found(model, at, &metric.name).map(|it| sign * it.change);
+        of(other) > of(advice.setting)
+    });
+    let shared = advice.why.contains("in the blocks they share");
+    gains && !(shared && advice.why.contains(&model.label(other)))
 }
 
 /// Single settings that the headline gives a verdict have that verdict in some metric.
-fn words(model: &Model) -> Vec<String> {
+fn words(model: &Model, wrong: &mut Broken) {
     let headline = sentence::headline(model);
-    let mut wrong = Vec::new();
-    for (setting, report) in (1_u32..).zip(model.settings.iter().skip(1)) {
+    for (setting, report) in (1..).zip(model.settings.iter().skip(1)) {
         for (word, verdict) in [("better", Verdict::Better), ("worse", Verdict::Worse)] {
             let said = headline.contains(&format!("{} is {word} than", report.label));
-            if said && !verdicts(model).any(|it| it.setting == setting && it.verdict == verdict) {
-                wrong.push(format!("the headline says that {} is {word}, the table does not", report.label));
-            }
+            let is = verdicts(model).any(|it| it.setting == setting && it.verdict == verdict);
+            wrong.unless(is || !said, format!("the headline calls {} {word}", report.label));
         }
     }
-    wrong
 }
 
 /// Rows of a comparison whose interval does not say what their verdict says.
 pub(crate) fn outside_margin(rows: &[ComparisonRow]) -> Vec<String> {
-    const ROUNDING: f64 = 1e-9;
-    // Ranks have neither a t nor an interval of their own level.
-    let holds = |row: &&ComparisonRow| match (row.low.zip(row.high), row.verdict) {
-        (Some((low, high)), Verdict::Same) if !row.absolute && row.t.is_some() => {
-            high <= row.margin + ROUNDING && low >= 1.0 / (1.0 + row.margin) - 1.0 - ROUNDING
-        }
-        (Some((low, high)), Verdict::Better | Verdict::Worse) => low > -ROUNDING || high < ROUNDING,
-        _ => true,
-    };
-    let told = |row: &ComparisonRow| {
-        format!("{} is {:?} by {:?} .. {:?}, margin {}", row.setting, row.verdict, row.low, row.high, row.margin)
-    };
-    rows.iter().filter(|row| !holds(row)).map(told).collect()
+    let mut wrong = Broken::default();
+    for row in rows {
+        // Ranks have neither a t nor an interval of their own level.
+        let holds = match (row.low.zip(row.high), row.verdict) {
+            (Some((low, high)), Verdict::Same) if !row.absolute && row.t.is_some() => is_within(low, high, row.margin),
+            (Some((low, high)), Verdict::Better | Verdict::Worse) => low > -ROUNDING || high < ROUNDING,
+            _ => true,
+        };
+        wrong.unless(holds, format!("{row:?}"));
+    }
+    wrong.0
 }
