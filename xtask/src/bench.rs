@@ -11,6 +11,9 @@ use crate::performance;
 /// The package that boots a kernel. It measures nothing by itself, so that it is no benchmark.
 const VIRTUAL: &str = "powerband-bench-virtual";
 
+/// The package of error rates, which `cargo xtask sweep` runs.
+const CHANCE: &str = "bench-chance";
+
 const USAGE: &str = "\
 usage: cargo xtask bench [NAME] [-- ARGUMENTS]         the benchmark named, or all under bench/, in release
        cargo xtask bench NAME --check                 what it measures against its limits in docs/performance.md
@@ -71,7 +74,11 @@ fn pick(packages: &[Package], words: &[String]) -> Result<Asked> {
     };
     let all: Vec<&str> = packages
         .iter()
-        .filter(|package| package.folder.starts_with("bench/") && package.program && package.name != VIRTUAL)
+        .filter(|package| {
+            package.folder.starts_with("bench/")
+                && package.program
+                && ![VIRTUAL, CHANCE].contains(&package.name.as_str())
+        })
         .map(|package| package.name.as_str())
         .collect();
     let names = match before {

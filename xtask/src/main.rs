@@ -28,7 +28,7 @@ usage: cargo xtask CHORE
                                                  origin/main), and the pure tests of what imports that
   tidy                                           the rules of the tree that no compiler holds
   sweep [--seeds N] [--seed S] [--only faults|chance|fleet-statistics|fleet|guests|traces|texts|doctor]
-                                                 N stories of faults, the long Monte Carlo forms, real kernels in guests
+                                                 N stories of faults, tables of error rates, real kernels in guests
                                                  (which records what the pure tier replays), garbled texts, in release;
                                                  by their names alone traces: that recording, and doctor: a kernel's
                                                  configurator, and a kernel built by its answer

@@ -1,4 +1,4 @@
-//! `cargo xtask sweep`: stories of faults, the long Monte Carlo forms of the tests and garbled texts, from a seed nobody has
+//! `cargo xtask sweep`: stories of faults, tables of error rates, the long Monte Carlo forms of tests and garbled texts, from a seed nobody has
 //! seen before; and by its name alone what needs a kernel's source.
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::architecture::{self, Architecture};
 use crate::boards;
-use crate::cargo::{cargo, counted};
+use crate::cargo::{cargo, counted, succeeds};
 use crate::kernel_source;
 use crate::metadata::packages;
 use crate::tally::Tally;
@@ -18,12 +18,13 @@ use crate::value;
 /// Where the stories of faults are: package, and the arguments behind `--` that pick and show them.
 const FAULTS: (&str, &[&str]) = ("powerband-experiment", &["sweep_faults", "--nocapture"]);
 
-/// Where the long statistical forms are; without arguments the tests look at [`LONG`] themselves.
-const CHANCE: [(&str, &[&str]); 5] = [
-    ("powerband-stats", &[]),
+/// The program whose tables are the error rates of statistics and searches.
+const TABLES: &str = "bench-chance";
+
+/// Where the long statistical forms of what uses them are; without arguments the tests look at [`LONG`] themselves.
+const CHANCE: [(&str, &[&str]); 3] = [
     ("powerband-report", &["chance::", "fleets::"]),
     ("powerband-experiment", &["required::sweep_", "tuned::where_nothing"]),
-    ("powerband-advice", &["sweep_"]),
     (
         "powerband",
         &["sweep_", "--skip", "clusters::", "--skip", "fuzzed::", "--skip", "broken::", "--skip", "kconfig::"],
@@ -36,8 +37,7 @@ const CHANCE_ELSEWHERE: [(&str, &[&str]); 3] =
     [("powerband-stats", &[]), ("powerband-host", &["after_2038"]), ("powerband-load", &["after_2038"])];
 
 /// Where the statistics of fleets are alone, which are a part of the long statistical forms.
-const FLEET_STATISTICS: [(&str, &[&str]); 2] =
-    [("powerband-stats", &["fleet_statistics::", "--nocapture"]), ("powerband-report", &["fleets::"])];
+const FLEET_STATISTICS: [(&str, &[&str]); 1] = [("powerband-report", &["fleets::"])];
 
 /// Where tasks and daemons of a real Slurm of 64 nodes are killed.
 const FLEET: (&str, &[&str]) = ("powerband", &["clusters::sweep_", "--nocapture"]);
@@ -225,6 +225,23 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
         }
         println!("── {what} from seed {seed}");
         let mut tally = Tally::default();
+        if matches!(kind, Kind::Chance | Kind::FleetStatistics) && asked.target.is_none() {
+            let only = if kind == Kind::Chance { "" } else { kind.name() };
+            let mut command = cargo();
+            command.args([
+                "run",
+                "--profile",
+                "sweep",
+                "-p",
+                TABLES,
+                "--",
+                "--seed",
+                &seed.to_string(),
+                "--only",
+                only,
+            ]);
+            tally.add(Tally::check(succeeds(&mut command)?, "error rates: the lines BROKEN above"));
+        }
         for (package, arguments) in swept {
             if packages.iter().any(|known| known.name == *package) {
                 let count = (kind == Kind::Faults).then_some(asked.seeds);

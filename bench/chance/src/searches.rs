@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::row::{Limit, Row, Table, once, row};
 use crate::surfaces::{FAMILIES, Surface, drawn, read, readings};
+use powerband_advice::why::{Question, Runs, Subset, explain};
 use powerband_advice::{
     Ask, Candidate, Coordinates, Data, Factor, FactorKind, Observation, Prior, Process, Search,
     SearchConclusion as End, SearchStage, Space,
@@ -325,6 +326,58 @@ fn coverage() -> Table {
     }
 }
 
+/// Explanations of a gain on known worths, some of them far from additive: bars of parts that hold the truth.
+fn bars() -> Table {
+    let case = |players: usize| {
+        let play = move |key| {
+            let mut draws = Draws::new(key, Purpose::Trial, 0, 0);
+            let all = Subset::all(players);
+            let noise_sd = 0.01;
+            let blocks = 3 + draws.below(3) as usize;
+            let (mut truth, mut noisy) = (Vec::new(), Vec::new());
+            for bits in 0..1_usize << players {
+                let subset = Subset::of(&(0..players).filter(|player| bits >> player & 1 == 1).collect::<Vec<_>>());
+                let level = if subset.is_empty() { 4.6 } else { 4.6 - draws.between(0.0, 0.3) };
+                truth.push(Runs { subset, ln_values: vec![level] });
+                let repeats = if subset.is_empty() || subset == all { blocks } else { 1 };
+                let ln_values = (0..repeats).map(|_| level + noise_sd * draws.normal()).collect();
+                noisy.push(Runs { subset, ln_values });
+            }
+            let of = |runs| explain(&Question { players, runs, noise_sd, draws: None, seed: key }).unwrap();
+            let (want, have) = (of(&truth), of(&noisy));
+            let parts = have.shares.iter().chain([&have.whole, &have.together]);
+            let wanted = want.shares.iter().chain([&want.whole, &want.together]);
+            let held = parts.zip(wanted).map(|(have, want)| once(have.low <= want.saved && want.saved <= have.high));
+            vec![held.sum::<f64>() / (players + 2) as f64]
+        };
+        row((&format!("{players} knobs"), ""), 300, &[Limit::Within(86.0, 96.0)], play)
+    };
+    let rows = vec![case(2), case(3)];
+    Table { part: PART, title: "Bars of explanations", from: "nine of ten, as measured", columns: &["held, %"], rows }
+}
+
+/// A hundred thousand settings of five knobs, of which two change the goal and two what is limited.
+fn large() -> Table {
+    const SIDES: [u16; 5] = [20, 20, 10, 5, 5];
+    let play = |key| {
+        let number = |side: &u16| FactorKind::Number((0..*side).map(f64::from).collect());
+        let factor = |side| Factor { name: "knob".into(), kind: number(side), switch_s: 0.0 };
+        let space = Space::crossed(SIDES.iter().map(factor).collect());
+        let part = |point: &Vec<Option<u16>>, axis: usize| f64::from(point[axis].unwrap()) / f64::from(SIDES[axis] - 1);
+        let goal = space.points.iter().map(|at| 4.0 + 0.3 * part(at, 0) + 0.1 * part(at, 2)).collect();
+        let tail = space.points.iter().map(|at| 6.0 - part(at, 0) + 0.8 * part(at, 1)).collect();
+        let mut random = Draws::new(key, Purpose::Trial, 22, 0);
+        let residuals = (0..500).map(|_| (0.004 * random.normal(), 0.01 * random.normal())).collect();
+        let trends = (vec![0.0; 5], vec![0.0; 5]);
+        let table = ReplayTable { space, goal, tail, start: (4.45, 5.0), residuals, limit: 5.6, trends };
+        let played = table.play(table.problem(key), 1.0).unwrap();
+        let Some(End::Confirmed(kept)) = played.end else { return vec![0.0, played.runs as f64] };
+        vec![once(!played.broken && table.goal[kept.point] < 4.17), played.runs as f64]
+    };
+    let rows = vec![row(("100,000 settings", ""), 3, &[Limit::Least(100.0), Limit::Most(70.0)], play)];
+    Table { part: PART, title: "A large space", from: "measured", columns: &["found, %", "runs"], rows }
+}
+
 pub(crate) fn tables() -> Vec<Table> {
-    vec![certificates(), servers(), safe(), races(), coverage()]
+    vec![certificates(), servers(), safe(), races(), coverage(), bars(), large()]
 }

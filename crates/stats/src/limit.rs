@@ -94,7 +94,6 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{Draws, Purpose};
 
     const UPPER: Limit = Limit { at: 0.0, upper: true, first_look: MIN_TRIALS };
 
@@ -122,22 +121,5 @@ mod tests {
         let held = UPPER.held(&level(&near, None).unwrap(), &rules, &spending);
         assert!(!held.holds && !held.broken && (0.5..1.0).contains(&held.probability), "{held:?}");
         assert!(held.predicted.unwrap().blocks > 7);
-    }
-
-    #[test]
-    fn false_words_are_seldom_over_all_looks() {
-        let (rules, spending) = (Rules::default(), Spending::new());
-        let (mut wrong, runs) = ([0, 0], 400);
-        for run in 0..runs {
-            let mut draws = Draws::new(20, Purpose::Trial, run, 0);
-            // The truth is exactly the limit: "holds" and "broken" are each as wrong as can be.
-            let trials: Vec<f64> = (0..20).map(|_| draws.normal()).collect();
-            let looks =
-                || (5..=20).filter_map(|n| level(&trials[..n], None)).map(|it| UPPER.held(&it, &rules, &spending));
-            wrong[0] += u32::from(looks().any(|held| held.holds));
-            wrong[1] += u32::from(looks().any(|held| held.broken));
-        }
-        // 5 % of 400 and what chance adds in 3 of 10,000 cases.
-        assert!(wrong.iter().all(|wrong| *wrong <= 36), "{wrong:?} of {runs}");
     }
 }

@@ -5,6 +5,10 @@ use powerband_advice::{
 
 use crate::{of_table, played, server};
 
+fn undecided(why: UndecidedReason) -> SearchConclusion {
+    SearchConclusion::Undecided { why, best_guess: None }
+}
+
 #[test]
 fn the_start_comes_first_twice_and_then_the_middle() {
     let table = server(1, 0.5);
@@ -54,25 +58,27 @@ fn a_refused_setting_is_left_out_and_costs_nothing() {
 fn a_setting_whose_work_fails_is_given_up_and_so_is_a_start() {
     let table = server(4, 0.5);
     let mut answer = of_table(&table, 4);
-    let fails = |candidate, at, answer: &mut dyn FnMut(Candidate, usize) -> Observation| match candidate {
-        Candidate::Point(24) => Observation::Failed,
+    let failing = Candidate::Point(24);
+    let (asked, end) = played(table.problem(4), |candidate, at| match candidate {
+        it if it == failing => Observation::Failed,
         _ => answer(candidate, at),
-    };
-    let (asked, end) = played(table.problem(4), |candidate, at| fails(candidate, at, &mut answer));
-    assert_eq!(asked.iter().filter(|candidate| **candidate == Candidate::Point(24)).count(), 2);
+    });
+    assert_eq!(asked.iter().filter(|it| **it == failing).count(), 2);
     assert!(matches!(end, SearchConclusion::Confirmed(_)), "{end:?}");
     let (asked, end) = played(table.problem(4), |_, _| Observation::Failed);
-    assert_eq!(end, SearchConclusion::Undecided { why: UndecidedReason::StartFails, best_guess: None });
+    assert_eq!(end, undecided(UndecidedReason::StartFails));
     assert_eq!(asked, [Candidate::Start; 3]);
 }
 
 #[test]
 fn values_that_are_no_numbers_count_as_failures() {
     let table = server(4, 0.5);
-    let (_, end) = played(table.problem(4), |_, _| Observation::Valid { goal: f64::NAN, bounds: vec![0.0] });
-    assert_eq!(end, SearchConclusion::Undecided { why: UndecidedReason::StartFails, best_guess: None });
-    let (_, end) = played(table.problem(4), |_, _| Observation::Valid { goal: 1.0, bounds: Vec::new() });
-    assert_eq!(end, SearchConclusion::Undecided { why: UndecidedReason::StartFails, best_guess: None });
+    for (goal, bounds) in [(f64::NAN, vec![0.0]), (1.0, Vec::new())] {
+        let bounds = || bounds.clone();
+        let valid = |_, _| Observation::Valid { goal, bounds: bounds() };
+        let (_, end) = played(table.problem(4), valid);
+        assert_eq!(end, undecided(UndecidedReason::StartFails));
+    }
 }
 
 #[test]
@@ -92,14 +98,12 @@ fn short_of_time_the_search_confirms_what_it_has() {
         blocks.push(candidate);
         search.tell(candidate, answer(candidate, 0), 20.0, 0.0);
     }
-    let points: Vec<&Candidate> = blocks.iter().filter(|candidate| **candidate != Candidate::Start).collect();
     // At the first look the candidate has two fresh runs and the start one.
-    assert_eq!((points.len(), blocks.len()), (2, 3), "{blocks:?}");
-    assert!(
-        !matches!(search.ask(), Ask::End(SearchConclusion::Undecided { why: UndecidedReason::NotShown, .. })),
-        "{:?}",
-        search.ask()
-    );
+    let starts = blocks.iter().filter(|it| **it == Candidate::Start);
+    assert_eq!((starts.count(), blocks.len()), (1, 3), "{blocks:?}");
+    let Ask::End(end) = search.ask() else { panic!("it goes on") };
+    let not_shown = UndecidedReason::NotShown;
+    assert!(!matches!(end, SearchConclusion::Undecided { why, .. } if why == not_shown));
 }
 
 #[test]
@@ -107,15 +111,13 @@ fn short_of_time_before_anything_was_tried_nothing_is_claimed() {
     let table = server(6, 0.5);
     let mut search = Search::new(table.problem(6)).unwrap();
     search.set_runs_left(0);
-    assert_eq!(search.ask(), Ask::End(SearchConclusion::Undecided { why: UndecidedReason::Time, best_guess: None }));
+    assert_eq!(search.ask(), Ask::End(undecided(UndecidedReason::Time)));
     let few = table.varied(6, 0.2, table.limit);
     let mut race = Search::new(few.problem(6)).unwrap();
     race.set_runs_left(0);
-    assert!(
-        matches!(race.ask(), Ask::End(SearchConclusion::Undecided { why: UndecidedReason::Time, .. })),
-        "{:?}",
-        race.ask()
-    );
+    let Ask::End(end) = race.ask() else { panic!("it goes on") };
+    let time = UndecidedReason::Time;
+    assert!(matches!(end, SearchConclusion::Undecided { why, .. } if why == time));
 }
 
 #[test]
