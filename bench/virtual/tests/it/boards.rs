@@ -1,9 +1,10 @@
 //! ARM boards under Debian's own kernel: what powerband sets is what the PLL's register says, and is restored whichever process dies.
-use powerband_bench_virtual::{ArmBoard, BootOptions, Cable, Guest, GuestRig, Result};
+use powerband_bench_virtual::{ArmBoard, BootOptions, Cable, Guest, Result};
 use serde_json::json;
 
 use crate::desk::{Desk, on_own, sweeps};
 use crate::owner::{Owner, typical, verdict};
+use crate::pair::Pair;
 
 /// What `info` says of the board, and the frequencies and governors that it has.
 fn is_seen(guest: &mut Guest, frequencies_khz: &[u32]) {
@@ -148,17 +149,6 @@ fn sweep_on_a_board_of_64_bits_what_is_set_is_in_its_pll_and_comes_back() {
 }
 
 /// Two of them on one cable.
-struct Pair {
-    near: Guest,
-    far: Guest,
-}
-
-impl GuestRig for Pair {
-    fn guests(&mut self) -> Vec<&mut Guest> {
-        vec![&mut self.near, &mut self.far]
-    }
-}
-
 fn pair() -> Result<Pair> {
     let near = boot("virt-armhf", Cable::Open)?;
     Ok(Pair { far: boot("virt-armhf", Cable::Into(near.cable()))?, near })

@@ -68,16 +68,6 @@ pub(crate) fn sweep_seed() -> u64 {
     std::env::var("POWERBAND_SWEEP_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// Knuth's MMIX generator; its upper bits are the good ones.
-pub(crate) struct Chance(pub(crate) u64);
-
-impl Chance {
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
 /// What is asked of a guest.
 pub(crate) trait Desk {
     /// Standard output and standard error of a script that ends with `code`.

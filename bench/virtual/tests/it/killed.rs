@@ -6,8 +6,9 @@ use powerband_bench_virtual::Guest;
 use powerband_machine::wire::{Call, FromOwner, Hello, Purpose, WIRE_VERSION, frame};
 use serde_json::json;
 
-use crate::desk::{Chance, Desk, on_desk, sweep_seed, sweeps};
+use crate::desk::{Desk, on_desk, sweep_seed, sweeps};
 use crate::owner::Owner;
+use crate::recorded::score::Chance;
 
 /// Two policies, three knobs each.
 const HELD: &str = "setsid powerband with governor=powersave min_freq=1600MHz max_freq=2133MHz -- sleep 600";
@@ -15,7 +16,7 @@ const HELD: &str = "setsid powerband with governor=powersave min_freq=1600MHz ma
 /// Kills the owner some time after it began to turn, every third time its guardian too. Answers how many rounds met
 /// something turned.
 fn kills(desk: &mut Guest, rounds: u32, seed: u64) -> u32 {
-    let mut chance = Chance(seed);
+    let mut chance = Chance::new(seed);
     desk.sh(
         "cd /sys/devices/system/cpu/cpufreq
          for policy in policy*; do echo performance >$policy/scaling_governor; echo 1867000 >$policy/scaling_min_freq; done",
@@ -31,7 +32,7 @@ fn kills(desk: &mut Guest, rounds: u32, seed: u64) -> u32 {
             desk.until(&format!("all is turned, {what}"), |desk| desk.knobs().matches(": 2133000").count() == 2);
             assert_eq!(desk.states(), [3, 3], "{what}");
         } else {
-            desk.run_on(10 + chance.below(120));
+            desk.run_on(chance.between(10, 130));
         }
         turned += u32::from(desk.knobs() != before);
         let both = round % 3 == 2;
