@@ -386,25 +386,4 @@ pub(crate) fn advice(words: Option<&str>, hint: Option<&str>, errno: Errno, path
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_may_not_turn_a_file_is_told_the_narrowest_right() {
-        let policy = "/sys/devices/system/cpu/cpufreq/policy12/scaling_governor";
-        let told = rights(Errno::EACCES, policy);
-        let line = "`z /sys/devices/system/cpu/cpufreq/policy*/scaling_governor 0664 root powerband`";
-        assert!(
-            told.contains(line) && told.contains("/etc/tmpfiles.d/") && told.contains("`sudo powerband …`"),
-            "{told}"
-        );
-        let state = "/sys/devices/system/cpu/cpu3/cpuidle/state2/disable";
-        assert_eq!(every_cpu(state), "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable");
-        assert_eq!(every_cpu("/sys/class/net/eth0/mtu"), "/sys/class/net/eth0/mtu");
-        // A mode means nothing there.
-        assert!(!rights(Errno::EPERM, "/proc/sys/vm/swappiness").contains("0664"));
-        assert!(rights(Errno::EACCES, "/etc/app.conf").contains("/etc/app.conf"));
-        assert!(rights(Errno::EROFS, policy).contains("container"));
-        assert_eq!(rights(Errno::EINVAL, policy), "");
-    }
-}
+mod tests;

@@ -16,6 +16,7 @@ macro_rules! stories {
 
 stories! { axes cards doctor held_latency kernel_configuration limits look modes places refusals restored settings whole_laptop witness }
 
+#[expect(clippy::disallowed_methods, reason = "the stories are files next to the tests")]
 fn text_of(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/stories/{name}.txt"));
     std::fs::read_to_string(path).unwrap()

@@ -15,6 +15,7 @@ macro_rules! stories {
 
 stories! { cards meters perf readings zones }
 
+#[expect(clippy::disallowed_methods, reason = "the stories are files next to the tests")]
 fn text_of(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/stories/{name}.txt"));
     std::fs::read_to_string(path).unwrap()
@@ -224,7 +225,10 @@ impl Story {
         };
         if verb == "figure" {
             let Some(asked) = AskedFigure::named(name) else { return vec!["no such figure".into()] };
-            let figure = match asked.open(&mut self.machine, cpus.parse().ok().as_ref()) {
+            let figure = match asked.open(
+                &mut self.machine,
+                Some(cpus).filter(|cpus| !cpus.is_empty()).map(|cpus| cpus.parse().unwrap()).as_ref(),
+            ) {
                 Ok(figure) => figure,
                 Err(why) => return vec![why],
             };

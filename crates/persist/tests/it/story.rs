@@ -12,6 +12,7 @@ macro_rules! stories {
 
 stories! { cards conflicts keeping lists scripts services slurm systems unreadable }
 
+#[expect(clippy::disallowed_methods, reason = "the stories are files next to the tests")]
 fn text_of(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/stories/{name}.txt"));
     std::fs::read_to_string(path).unwrap()

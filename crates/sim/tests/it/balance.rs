@@ -316,21 +316,3 @@ fn threads_of_a_core_slow_each_other_down_and_share_its_power() {
     assert!((beside.0 / apart.0 - 0.62).abs() < 0.01, "{} of {}", beside.0, apart.0);
     assert!(beside.1 < apart.1 - 1.0, "{} W and {} W", beside.1, apart.1);
 }
-
-#[test]
-fn tables_of_balancing_that_fit_no_machine_are_refused() {
-    let with = |lines: &str| Profile::parse(&include_str!("eight.toml").replace("[cpuspeed]", lines));
-    for (lines, words) in [
-        ("[balance]\ncores_per_cache = 3", "must divide the 4 cores of a package"),
-        ("[balance]\nthread_speed = 0.6", "belongs to a machine with two threads a core"),
-        ("[balance]\ncaches = 2", "unknown field `caches`"),
-    ] {
-        let why = with(lines).unwrap_err().to_string();
-        assert!(why.contains(words), "{lines}: {why}");
-    }
-    let smt = Profile::builtin_text("smt").unwrap();
-    let without = Profile::parse(&smt.replace("thread_speed = 0.62", "")).unwrap_err().to_string();
-    assert!(without.contains("is needed there"), "{without}");
-    let newer = Profile::parse(&smt.replace("rules = \"2.6.32\"", "rules = \"6.1\"")).unwrap_err().to_string();
-    assert!(newer.contains("2.6.18 and 2.6.32 alone"), "{newer}");
-}

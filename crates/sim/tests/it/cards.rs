@@ -203,9 +203,6 @@ fn machine_files_name_the_driver() {
     assert_eq!(with("").unwrap().network.driver, None);
     let stmmac = with("driver = \"stmmac\"\nclock_mhz = 125").unwrap();
     assert_eq!(stmmac.network.driver, Some(Driver::Stmmac(Stmmac::new(125))));
-    for wrong in ["driver = \"stmmac\"", "clock_mhz = 125", "driver = \"tulip\""] {
-        assert!(with(wrong).unwrap_err().to_string().contains("network."), "{wrong}");
-    }
 }
 
 #[test]

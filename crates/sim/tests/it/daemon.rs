@@ -158,15 +158,6 @@ fn tables_that_make_no_daemon_are_refused() {
     let slower = with("[cpuspeed]\ninterval_s = 4.0\nthreshold_percent = 30\nmax_khz = 2400000").unwrap();
     let options = slower.cpuspeed.unwrap();
     assert_eq!((options.interval_tenths, options.threshold_percent, options.fast_up_percent), (40, 30, 10));
-    for (lines, words) in [
-        ("[cpuspeed]\nthreshold_percent = 5", "the thresholds are 10 and 5 %"),
-        ("[cpuspeed]\nmax_khz = 1000", "leave no frequency"),
-        ("[cpuspeed]\ninterval_s = 0.0", "cpuspeed.interval_s is 0"),
-        ("[cpuspeed]\nidle = 3", "unknown field `idle`"),
-    ] {
-        let why = with(lines).unwrap_err().to_string();
-        assert!(why.contains(words), "{lines}: {why}");
-    }
 }
 
 #[test]

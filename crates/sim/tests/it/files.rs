@@ -11,55 +11,6 @@ fn near(world: &mut SimWorld) -> &mut dyn Machine {
 }
 
 #[test]
-fn the_cpu_folder_is_the_kernels() {
-    let mut world = alone(quiet("quadcore"));
-    let cpu = "/sys/devices/system/cpu";
-    for (file, text) in [
-        ("possible", "0-7\n"),
-        ("present", "0-3\n"),
-        ("online", "0-3\n"),
-        ("offline", "4-7\n"),
-        ("kernel_max", "511\n"),
-        ("cpu2/topology/core_id", "2\n"),
-        ("cpu2/topology/physical_package_id", "0\n"),
-        ("cpu1/cpufreq/scaling_available_frequencies", "2400000 2133000 1867000 1600000 \n"),
-        ("cpu1/cpufreq/scaling_available_governors", "conservative ondemand userspace powersave performance \n"),
-        ("cpu1/cpufreq/scaling_governor", "ondemand\n"),
-        ("cpu1/cpufreq/scaling_cur_freq", "1600000\n"),
-    ] {
-        assert_eq!(read(&mut world, &format!("{cpu}/{file}")), text, "{file}");
-    }
-    let names = |world: &mut SimWorld, folder: &str| -> Vec<String> {
-        near(world).list(folder).unwrap().into_iter().map(|entry| entry.name).collect()
-    };
-    let listed = names(&mut world, cpu);
-    let expected = [
-        "cpu0",
-        "cpu1",
-        "cpu2",
-        "cpu3",
-        "cpufreq",
-        "cpuidle",
-        "kernel_max",
-        "offline",
-        "online",
-        "possible",
-        "present",
-        "probe",
-        "release",
-    ];
-    assert_eq!(listed, expected);
-    let all = ["cache", "cpufreq", "cpuidle", "online", "thermal_throttle", "topology"];
-    assert_eq!(names(&mut world, &format!("{cpu}/cpu1")), all);
-    assert_eq!(
-        names(&mut world, &format!("{cpu}/cpu0")),
-        ["cache", "cpufreq", "cpuidle", "thermal_throttle", "topology"]
-    );
-    assert!(names(&mut world, &format!("{cpu}/cpu3/cpufreq")).contains(&"scaling_governor".to_owned()));
-    assert_eq!(names(&mut world, "/"), ["dev", "etc", "proc", "sys", "tmp", "var"]);
-}
-
-#[test]
 fn everything_listed_can_be_read_or_says_why_not() {
     for name in Profile::names() {
         let mut world = alone(quiet(name));
@@ -84,38 +35,6 @@ fn everything_listed_can_be_read_or_says_why_not() {
         }
         assert!(files > 30, "{name}: {files}");
     }
-}
-
-#[test]
-fn refusals_are_the_kernels() {
-    let mut world = alone(quiet("quadcore"));
-    for (path, text, errno) in [
-        ("/sys/devices/system/cpu/possible", "1", Errno::EACCES),
-        ("/sys/devices/system/cpu/nothing", "1", Errno::ENOENT),
-        ("/sys/devices/system/cpu", "1", Errno::EISDIR),
-        ("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "schnell", Errno::EINVAL),
-        ("/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "1", Errno::EACCES),
-        ("/sys/devices/system/cpu/cpu1/cpufreq/scaling_setspeed", "1600000", Errno::EINVAL),
-        ("/sys/devices/system/cpu/cpu4/cpufreq/scaling_governor", "performance", Errno::ENOENT),
-        ("/sys/devices/system/cpu/possible/x", "1", Errno::ENOTDIR),
-        ("/proc/sys/vm/swappiness", "201", Errno::EINVAL),
-        ("/nowhere/file", "1", Errno::ENOENT),
-        ("relative", "1", Errno::ENOENT),
-    ] {
-        assert_eq!(write(&mut world, path, text), Err(errno), "{path}");
-    }
-    assert_eq!(write(&mut world, "/proc/sys/vm/swappiness", "10\n").unwrap(), "10");
-    assert_eq!(write(&mut world, "/etc/powerband.conf", "a\n").unwrap(), "a");
-    assert_eq!(read(&mut world, "/etc//./powerband.conf"), "a\n");
-}
-
-#[test]
-fn a_written_clock_reads_back_at_once() {
-    let mut world = alone(quiet("omap3530"));
-    write(&mut world, &cpufreq(0, "scaling_governor"), "userspace").unwrap();
-    write(&mut world, &cpufreq(0, "scaling_setspeed"), "250000").unwrap();
-    assert_eq!(read(&mut world, &cpufreq(0, "scaling_setspeed")), "250000\n");
-    assert_eq!(read(&mut world, &cpufreq(0, "scaling_cur_freq")), "250000\n");
 }
 
 #[test]
@@ -196,79 +115,6 @@ fn old_kernels_gather_tasks_where_there_is_something_to_gather() {
     for (text, reads) in [("2", Ok("2".to_owned())), ("3", Err(Errno::EINVAL)), ("x", Err(Errno::EINVAL))] {
         assert_eq!(write(&mut newer, &file("mc"), text), reads, "{text}");
     }
-}
-
-#[test]
-fn acpi_cpufreq_shows_what_the_firmware_allows_where_its_kernel_does() {
-    for (machine, shown) in [
-        ("pc", Ok("3000000\n")),
-        ("quadcore", Ok("2400000\n")),
-        ("x3650", Err(Errno::ENOENT)),
-        ("laptop", Err(Errno::ENOENT)),
-    ] {
-        let mut world = alone(Profile::builtin(machine).unwrap());
-        let read = near(&mut world).read("/sys/devices/system/cpu/cpu0/cpufreq/bios_limit");
-        assert_eq!(read.as_deref().map_err(|errno| *errno), shown, "{machine}");
-    }
-}
-
-#[test]
-fn caches_are_shared_by_the_cores_that_the_machine_file_says_and_go_with_their_cpu() {
-    let shown = |world: &mut SimWorld, cpu: u32, index: u32, file: &str| {
-        near(world)
-            .read(&format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/{file}"))
-            .map(|it| it.trim().to_owned())
-    };
-    let mut server = alone(Profile::builtin("server").unwrap());
-    // Two packages of eight cores with two threads: the second threads follow the cores of both.
-    for (index, file, text) in [
-        (0, "type", "Data"),
-        (0, "size", "32K"),
-        (0, "number_of_sets", "64"),
-        (0, "shared_cpu_list", "9,25"),
-        (2, "size", "1024K"),
-        (3, "shared_cpu_list", "8-15,24-31"),
-        (3, "shared_cpu_map", "ff00ff00"),
-        (3, "id", "1"),
-    ] {
-        assert_eq!(shown(&mut server, 9, index, file).as_deref(), Ok(text), "{index} {file}");
-    }
-    write(&mut server, "/sys/devices/system/cpu/cpu25/online", "0").unwrap();
-    assert_eq!(shown(&mut server, 9, 3, "shared_cpu_list").as_deref(), Ok("8-15,24,26-31"));
-    assert_eq!(shown(&mut server, 25, 0, "size"), Err(Errno::ENOENT));
-    let throttled = "/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count";
-    for (machine, counts) in [("laptop", Ok("0\n")), ("amd-server", Err(Errno::ENOENT)), ("board", Err(Errno::ENOENT))]
-    {
-        let mut world = alone(Profile::builtin(machine).unwrap());
-        let read = near(&mut world).read(throttled);
-        assert_eq!(read.as_deref().map_err(|errno| *errno), counts, "{machine}");
-    }
-}
-
-#[test]
-fn a_machine_of_four_cpus_shows_the_names_that_were_published() {
-    let mut world = alone(quiet("quadcore"));
-    let cpu = "/sys/devices/system/cpu";
-    let names = |world: &mut SimWorld, folder: &str| -> Vec<String> {
-        near(world).list(folder).unwrap().into_iter().map(|entry| entry.name).collect()
-    };
-    let all = names(&mut world, cpu);
-    for name in "cpu0 cpu3 cpufreq cpuidle kernel_max offline online possible present probe release".split_whitespace()
-    {
-        assert!(all.iter().any(|it| it == name), "{name}: {all:?}");
-    }
-    let all = names(&mut world, &format!("{cpu}/cpu1"));
-    for name in ["cache", "cpufreq", "online", "thermal_throttle", "topology"] {
-        assert!(all.iter().any(|it| it == name), "{name}: {all:?}");
-    }
-    assert_eq!(read(&mut world, &cpufreq(1, "bios_limit")), "2400000\n");
-    assert_eq!(read(&mut world, &format!("{cpu}/cpu1/cache/index2/shared_cpu_list")), "0-1\n");
-    assert_eq!(names(&mut world, &format!("{cpu}/cpu1/thermal_throttle")), ["core_throttle_count"]);
-    // What plugs CPUs in can only be written, and x86 refuses it.
-    let probe = format!("{cpu}/probe");
-    assert_eq!(near(&mut world).read(&probe), Err(Errno::EIO));
-    assert_eq!(write(&mut world, &probe, "4"), Err(Errno::EPERM));
-    assert!(near(&mut alone(quiet("pc"))).read(&probe) == Err(Errno::ENOENT), "not on later kernels");
 }
 
 fn unpinned() -> powerband_machine::Job {

@@ -58,10 +58,6 @@ fn its_files_show_and_take_what_androids_do() {
     assert_eq!(set(&mut world, "hispeed_freq", "fast"), Err(Errno::EINVAL));
     let pulse = world.machine(Side::Near).unwrap().read(&format!("{FOLDER}/boostpulse"));
     assert_eq!(pulse, Err(Errno::EACCES));
-    let older =
-        Profile::builtin_text("laptop").unwrap().replacen("governors = [\"", "governors = [\"interactive\", \"", 1);
-    let why = Profile::parse(&older).unwrap_err().to_string();
-    assert!(why.contains("only rules 2.6.32 know"), "{why}");
 }
 
 #[test]

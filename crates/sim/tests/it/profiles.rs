@@ -45,49 +45,10 @@ fn a_machine_like_another_has_its_own_keys_and_the_others() {
     assert_eq!((mine.name.as_str(), least(&mine), least(&base)), ("mine", 64, 1));
     assert_eq!((mine.title.as_str(), mine.possible.as_slice()), (base.title.as_str(), base.possible.as_slice()));
     assert_ne!(mine.power, base.power);
-    for (text, words) in [
-        ("like = \"cyclone6\"\n", "cyclone5"),
-        ("like = 5\n", "expected a string"),
-        ("like = \"cyclone5\"\n[network]\nleast = 1\n", "least"),
-        ("like = \"cyclone5\"\nnetwork = 1\n", "expected struct Network"),
-    ] {
-        let why = Profile::parse(text).unwrap_err().to_string();
-        assert!(why.contains(words) && !why.contains('\n'), "{text}: {why}");
-    }
 }
 
 #[test]
-fn wrong_files_are_refused_in_one_sentence() {
-    let good = Profile::builtin_text("quadcore").unwrap();
-    for (from, to, words) in [
-        ("hz = 250", "hertz = 250", "line 24: unknown field `hertz`"),
-        ("name = \"quadcore\"", "", "name"),
-        ("rules = \"2.6.32\"", "rules = \"5.0\"", "write 2.6.18, 2.6.32 or 6.1"),
-        ("\"conservative\", ", "\"schedutil\", ", "only rules 6.1"),
-        ("\"conservative\", ", "\"turbo\", ", "no governor of Linux"),
-        ("[2400000, 2133000,", "[2400000, 2400000,", "different frequencies"),
-        ("policies = [\"0\", \"1\",", "policies = [\"0\", \"0\",", "each present CPU once"),
-        ("volts = [1.100, ", "volts = [", "a voltage"),
-        ("sigma = 0.008", "sigma = -1.0", "noise.sigma"),
-        ("link_mbit_s = 941.0", "link_mbit_s = nan", "network.link_mbit_s"),
-        ("residency_us = 20,", "residency_us = 2,", "rising exit_us and residency_us"),
-        ("name = \"C1\"", "name = \"C 1\"", "must be a word"),
-        ("governor = \"menu\"", "governor = \"teo\"", "models of ladder and menu"),
-        ("governor = \"menu\"", "governor = \"ladder\"", "not among cpuidle.governors"),
-        ("desc = \"MWAIT 0x00\",", "desc = \"\", polls = true,", "may poll in the first alone"),
-        ("volts = [1.100", "package_idle_after_us = 9.0\nvolts = [1.100", "left out where cpuidle.states"),
-        ("present = \"0-3\"", "present = \"1-3\"", "begin at CPU 0"),
-        ("initial_khz = 1600000", "initial_khz = 1", "cpufreq.initial_khz"),
-        ("default_governor = \"ondemand\"", "default_governor = \"schedutil\"", "default_governor"),
-    ] {
-        let bad = good.replacen(from, to, 1);
-        assert_ne!(bad, good, "{from}");
-        let error = Profile::parse(&bad).unwrap_err().to_string();
-        assert!(error.contains(words), "{to}: {error}");
-        assert!(!error.contains('\n') && error.len() < 320, "{error}");
-    }
-    let steps = Profile::builtin_text("pc").unwrap().replace("after_us = 80.0", "after_us = 0.0");
-    assert!(Profile::parse(&steps).unwrap_err().to_string().contains("rising order"));
+fn what_is_no_machine_is_refused() {
     assert!(matches!(Profile::parse("="), Err(ProfileError::Shape(_))));
     let unknown = Profile::builtin("cray").unwrap_err().to_string();
     assert!(unknown.contains("omap3530, pc, quadcore"), "{unknown}");

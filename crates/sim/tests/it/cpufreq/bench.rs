@@ -154,11 +154,6 @@ impl Bench {
         self.read(file).unwrap().trim_end().parse().unwrap()
     }
 
-    /// Limits in effect as the files show them, MHz.
-    pub(crate) fn limits(&mut self) -> (u32, u32) {
-        (self.number("scaling_min_freq") / 1000, self.number("scaling_max_freq") / 1000)
-    }
-
     pub(crate) fn changes(&mut self) -> Vec<FrequencyChange> {
         let mut changes = Vec::new();
         self.cpufreq.take_changes(&mut changes);
