@@ -1,5 +1,5 @@
 //! Fleets whose tasks are played: in which order they end, are lost or run twice does not change what is decided.
-use powerband_record::{CloseReason, Event, ExperimentHeader, Finding, JOURNAL_VERSION};
+use powerband_record::{Event, ExperimentHeader, Finding, JOURNAL_VERSION};
 use tempfile::TempDir;
 
 use super::*;
@@ -22,6 +22,11 @@ enum Plays {
     Stuck,
     /// Is dead, and said to run for ever.
     Undead,
+}
+
+/// Tasks that are played, one of them so.
+fn playing(at: u32, plays: Plays) -> Played {
+    Played { plays: BTreeMap::from([(at, plays)]), ..Played::default() }
 }
 
 #[derive(Default)]
@@ -52,18 +57,12 @@ impl Launcher for Played {
     }
 
     fn look(&mut self, fleet: &Fleet) -> Result<BTreeMap<u32, Seen>, FleetError> {
-        let over: Vec<u32> = self
-            .running
-            .iter_mut()
-            .filter_map(|(at, looks)| {
-                *looks += 1;
-                let after = match self.plays.get(at).copied().unwrap_or(Plays::Ends(1)) {
-                    Plays::Ends(after) | Plays::Dies(after) => after,
-                    Plays::Stuck | Plays::Undead => u32::MAX,
-                };
-                (*looks > after).then_some(*at)
-            })
-            .collect();
+        self.running.values_mut().for_each(|looks| *looks += 1);
+        let is_over = |(at, looks): &(&u32, &u32)| match self.plays(**at) {
+            Plays::Ends(after) | Plays::Dies(after) => **looks > after,
+            Plays::Stuck | Plays::Undead => false,
+        };
+        let over: Vec<u32> = self.running.iter().filter(is_over).map(|(at, _)| *at).collect();
         for at in over {
             self.running.remove(&at);
             self.ended.insert(at);
@@ -100,28 +99,17 @@ impl Launcher for Played {
 fn write(folder: &Folder, fleet: &Fleet, position: u32) {
     let node = &fleet.nodes[position as usize].name;
     let mut file = folder.next_attempt(node).unwrap();
-    let header = ExperimentHeader {
-        journal_version: JOURNAL_VERSION,
-        id: 1,
-        run: None,
-        fleet: fleet.task(position, file.number()),
-        started_unix_s: 0,
-        host: node.clone(),
-        powerband: "test".into(),
-        command_line: Vec::new(),
-        folder: None,
-        owner: None,
-        resumed: Vec::new(),
-        observer_cpu_s: None,
-        observer_wakeups: None,
-    };
-    file.value(&header, false).unwrap();
-    file.value(&Event::Restored { entries: 0, failed: Vec::new(), changed: Vec::new() }, false).unwrap();
+    let header = serde_json::json!({
+        "journal_version": JOURNAL_VERSION, "id": 1, "fleet": fleet.task(position, file.number()), "started_unix_s": 0,
+        "host": node, "powerband": "test", "command_line": [],
+    });
+    file.value(&serde_json::from_value::<ExperimentHeader>(header).unwrap(), false).unwrap();
+    let restored = Event::Restored { entries: 0, failed: Vec::new(), changed: Vec::new() };
+    file.value(&restored, false).unwrap();
     let finding: Finding = serde_json::from_value(serde_json::json!({
         "reason": "blocks", "blocks": BLOCKS, "trials": 4, "voids": 0, "verdicts": [], "levels": [], "at_ns": 1
     }))
     .unwrap();
-    assert_eq!(finding.reason, CloseReason::Blocks);
     file.value(&Event::Closed(finding), true).unwrap();
 }
 
@@ -145,6 +133,9 @@ impl Listener for Silent {
     fn note(&mut self, _: &str) {}
 }
 
+/// How it ended, and what the judge was shown.
+type Shown = (End, Vec<Vec<bool>>);
+
 struct Story {
     home: TempDir,
     fleet: Fleet,
@@ -155,43 +146,27 @@ impl Story {
     fn new(nodes: u32, at_once: u32) -> Story {
         let home = TempDir::new().unwrap();
         let names = (1..=nodes).map(|number| format!("n{number}")).collect();
-        let fleet = Fleet {
-            version: 1,
-            key: "0123456789abcdef0123456789abcdef".into(),
-            plan_file: "plan.toml".into(),
-            plan: String::new(),
-            machine: None,
-            seed: 1,
-            blocks: BLOCKS,
-            at_once,
-            nodes: order(1, numbered(names)),
-            via: Via::Command { command: String::new() },
-            program: "powerband".into(),
-            store: None,
-            started_unix_s: 0,
-            command_line: Vec::new(),
-        };
+        let (nodes, via) = (order(1, numbered(names)), Via::Command { command: String::new() });
+        let fleet = serde_json::json!({
+            "version": 1, "key": "0123456789abcdef0123456789abcdef", "plan_file": "plan.toml", "plan": "", "seed": 1,
+            "blocks": BLOCKS, "at_once": at_once, "nodes": nodes, "via": via, "program": "powerband",
+            "started_unix_s": 0, "command_line": [],
+        });
+        let fleet = serde_json::from_value(fleet).unwrap();
         let folder = Folder::make(&home.path().join("fleets"), None, &fleet).unwrap();
         Story { home, fleet, folder }
     }
 
-    fn conduct(&self, played: &mut Played, decides: u32) -> (End, Vec<Vec<bool>>) {
+    fn conduct(&self, played: &mut Played, decides: u32) -> Shown {
         self.conduct_for(played, decides, Duration::from_secs(3600))
     }
 
-    fn conduct_for(&self, played: &mut Played, decides: u32, give_up: Duration) -> (End, Vec<Vec<bool>>) {
-        let mut judge = After(decides, Vec::new());
-        self.folder.take().unwrap();
-        let end = conduct(Conduct {
-            fleet: &self.fleet,
-            folder: &self.folder,
-            launcher: played,
-            judge: &mut judge,
-            listener: &mut Silent,
-            stops: Stops::listen().unwrap(),
-            give_up,
-        });
-        self.folder.release();
+    fn conduct_for(&self, launcher: &mut Played, decides: u32, give_up: Duration) -> Shown {
+        let (mut judge, stops) = (After(decides, Vec::new()), Stops::listen().unwrap());
+        let (fleet, folder, listener) = (&self.fleet, &self.folder, &mut Silent);
+        folder.take().unwrap();
+        let end = conduct(Conduct { fleet, folder, launcher, judge: &mut judge, listener, stops, give_up });
+        folder.release();
         (end.unwrap(), judge.1)
     }
 
@@ -218,7 +193,7 @@ fn results_are_looked_at_in_the_drawn_order_whichever_node_ends_first() {
     // The first of the order ends last.
     for slow in 0..4 {
         let story = Story::new(4, 4);
-        let mut played = Played { plays: BTreeMap::from([(slow, Plays::Ends(30))]), ..Played::default() };
+        let mut played = playing(slow, Plays::Ends(30));
         let (end, shown) = story.conduct(&mut played, 100);
         assert_eq!(end, End::Nodes);
         assert!(shown.iter().all(|nodes| nodes.iter().all(|there| *there)), "a node that had not ended was looked at");
@@ -243,7 +218,7 @@ fn what_is_decided_starts_no_more_nodes_and_is_not_needed() {
 #[test]
 fn what_never_ends_is_not_waited_for_once_everything_is_decided() {
     let story = Story::new(6, 6);
-    let mut played = Played { plays: BTreeMap::from([(4, Plays::Ends(u32::MAX))]), ..Played::default() };
+    let mut played = playing(4, Plays::Ends(u32::MAX));
     let (end, _) = story.conduct_for(&mut played, 3, BRIEF);
     assert_eq!((end, played.cancelled), (End::Decided(3), vec![4]));
 }
@@ -251,7 +226,7 @@ fn what_never_ends_is_not_waited_for_once_everything_is_decided() {
 #[test]
 fn a_dead_task_that_is_said_to_run_keeps_nobody_from_looking_at_the_others() {
     let story = Story::new(6, 6);
-    let mut played = Played { plays: BTreeMap::from([(1, Plays::Undead)]), ..Played::default() };
+    let mut played = playing(1, Plays::Undead);
     let (end, shown) = story.conduct_for(&mut played, 5, BRIEF);
     assert_eq!((end, played.cancelled), (End::Decided(5), vec![1]));
     assert_eq!(shown.last().unwrap(), &[true, false, true, true, true, true]);
