@@ -6,13 +6,15 @@ use super::source::Source;
 const MAY_NAME: [&str; 4] = ["crates/sysfs", "crates/machine", "crates/host", "crates/sim"];
 
 /// Other files and folders that name some, and why.
-const LISTED: [(&str, &str); 11] = [
+const LISTED: [(&str, &str); 13] = [
+    ("crates/knob/src/apply/moves.rs", "a table of files that move others, which are data"),
     ("crates/knob/src/catalogue/cpuspeed.rs", "a file of simulated machines that nothing else reads"),
     ("crates/knob/src/doctor/place.rs", "signs of a hypervisor and mounts that nothing else reads"),
     (
         "crates/knob/src/doctor/reach.rs",
         "files to write as `file:PATH`, and lists of controllers that nothing else reads",
     ),
+    ("crates/knob/src/kernel_file.rs", "pairs of settings that nothing else reads"),
     ("crates/load/src/drivers/cyclictest.rs", "a word of the tool's options"),
     ("crates/load/src/inside", "the process's own files, by calls of the system"),
     ("crates/meter/src/meters/modelled.rs", "a folder of simulated machines that nothing else reads"),
