@@ -134,7 +134,7 @@ const WAITS: &str = "tune -q governor=powersave,ondemand,performance both/nic.rx
                      --load ping --for 0.5s --maximize both/nic.rx-usecs@eth0 --require rtt_ms<=9 --warmup 0 --settle 0 --budget 4m";
 
 /// The cheapest of two governors and two delays under which a counter counts.
-const DRAWS: &str = "tune -q governor=powersave,performance both/nic.rx-usecs@eth0=10,1000 --load counter --for 0.5s \
+const DRAWS: &str = "tune -q governor=powersave,performance both/nic.rx-usecs@eth0=10,1000 --load counter --for 1s \
                      --minimize power_w --warmup 0 --settle 0 --require count_per_s>=1";
 
 /// What a search found: its answer, how it ended, and how many settings it tried.
