@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ const QUICK: [&str; 6] = ["--settle", "0", "--warmup", "0", "--blocks", "2"];
 struct Meter {
     ends: Arc<AtomicBool>,
     moves: Option<JoinHandle<()>>,
+    late_us: Arc<AtomicU64>,
 }
 
 impl Meter {
@@ -28,15 +29,24 @@ impl Meter {
         fs::write(chip.join("energy1_label"), "total").unwrap();
         let file = File::create(chip.join("energy1_input")).unwrap();
         let ends = Arc::new(AtomicBool::new(false));
-        let (stop, since) = (Arc::clone(&ends), Instant::now());
+        let late_us = Arc::new(AtomicU64::new(0));
+        let (stop, since, late) = (Arc::clone(&ends), Instant::now(), Arc::clone(&late_us));
         let moves = std::thread::spawn(move || {
+            let mut moved = Instant::now();
             while !stop.load(Ordering::Relaxed) {
+                late.fetch_max(u64::try_from(moved.elapsed().as_micros()).unwrap(), Ordering::Relaxed);
+                moved = Instant::now();
                 // Always as many digits, so that nobody ever reads half of it.
                 file.write_at(format!("{:020}\n", watts * since.elapsed().as_micros()).as_bytes(), 0).unwrap();
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        Meter { ends, moves: Some(moves) }
+        Meter { ends, moves: Some(moves), late_us }
+    }
+
+    /// The longest time that it stood still, because this machine had other work.
+    fn late_s(&self) -> f64 {
+        self.late_us.load(Ordering::Relaxed) as f64 / 1e6
     }
 }
 
@@ -129,7 +139,7 @@ fn a_shell_reads_its_meters_around_a_command_by_itself() {
     }
     let [desk, near, far] = &[Desk::new(), Desk::new(), Desk::new()];
     let sensors = [near, far].map(|desk| desk.beside("sensors"));
-    let _meters =
+    let meters =
         [Meter::new(&sensors[0].join("hwmon0"), "board", 20), Meter::new(&sensors[1].join("hwmon0"), "wall", 10)];
     let (here, there) = (format!("sh:{}", shell(near, &sensors[0])), format!("sh:{}", shell(far, &sensors[1])));
     fs::write(near.beside("knob"), "1").unwrap();
@@ -142,13 +152,18 @@ fn a_shell_reads_its_meters_around_a_command_by_itself() {
     assert!(trials.len() >= 4, "{trials:?}");
     for metrics in &trials {
         let watts = |name: &str| metrics[name].as_f64().unwrap();
-        // What moves the counters gets its CPU late on a busy machine.
-        assert!((watts("power_w") - 20.0).abs() < 5.0 && (watts("far/power_w") - 10.0).abs() < 3.0, "{metrics}");
-        // No round trip and no start of a shell is in what was measured.
         let real_s = metrics["real_s"].as_f64().unwrap();
         assert!(real_s >= 1.5, "{metrics}");
-        assert!((real_s - 0.1..real_s + 1.0).contains(&span_s(metrics, "")), "{metrics}");
-        assert!((real_s - 0.1..real_s + 2.5).contains(&span_s(metrics, "far/")), "{metrics}");
+        // No round trip and no start of a shell is in what was measured. On a busy machine all of it is late, as is what moves the counters.
+        let late_s = meters.iter().map(Meter::late_s).fold(0.0, f64::max);
+        for (side, truth, more_s) in [("", 20.0, 1.0), ("far/", 10.0, 2.5)] {
+            let (read, span_s) = (watts(&format!("{side}power_w")), span_s(metrics, side));
+            assert!((read - truth).abs() <= truth * (0.1 + late_s / span_s), "{late_s} s late: {metrics}");
+            assert!(
+                real_s - 0.1 - late_s <= span_s && span_s < real_s + more_s + 20.0 * late_s,
+                "{late_s} s late: {metrics}"
+            );
+        }
     }
 }
 

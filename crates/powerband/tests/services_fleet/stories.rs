@@ -15,7 +15,7 @@ use crate::slurm::{Lent, Slurm, ready, signal};
 
 pub(crate) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 /// Blocks that keep a node busy for some seconds.
-const LONG: u32 = 40;
+const LONG: u32 = 200;
 
 pub(crate) struct Cluster {
     pub(crate) desk: Desk,
