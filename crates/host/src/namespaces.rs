@@ -73,7 +73,7 @@ mod tests {
         std::fs::write(used.join("ledger"), "an entry\n").unwrap();
         std::fs::write(kept.join("ledger.damaged"), "an entry\n").unwrap();
         locks.into_iter().for_each(|lock| remove_unused_folder(lock, None));
-        assert_eq!((empty.exists(), used.join("ledger").exists(), kept.exists()), (false, true, true));
+        assert!(!empty.exists() && used.join("ledger").exists() && kept.exists());
         let shared = place.path().join("state");
         remove_unused_folder(locked(&shared), None);
         assert!(shared.exists(), "a folder of its own stays");

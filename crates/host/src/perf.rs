@@ -100,17 +100,12 @@ mod tests {
         ] {
             assert_eq!(asked(event), Ok(words), "{event}");
         }
-        for (event, why) in [
-            ("event=0x1000", Errno::ERANGE),
-            ("edge=2", Errno::ERANGE),
-            ("event=?", Errno::EINVAL),
-            ("", Errno::ENOENT),
-            ("unknown=1", Errno::ENOENT),
-            ("odd=1", Errno::EINVAL),
-            ("beyond=1", Errno::EINVAL),
-            ("other=1", Errno::EINVAL),
+        for (why, events) in [
+            (Errno::ERANGE, &["event=0x1000", "edge=2"][..]),
+            (Errno::ENOENT, &["", "unknown=1"]),
+            (Errno::EINVAL, &["event=?", "odd=1", "beyond=1", "other=1"]),
         ] {
-            assert_eq!(asked(event), Err(why), "{event}");
+            assert!(events.iter().all(|event| asked(event) == Err(why)), "{events:?}");
         }
     }
 }

@@ -260,10 +260,10 @@ mod tests {
     fn what_is_collected_belongs_to_what_was_polled() {
         let collected = Rc::default();
         let pipes = (0..3).map(|_| rustix::pipe::pipe().unwrap()).collect();
-        let member = Changing { pipes, collected: Rc::clone(&collected) };
+        let member: Box<dyn Member> = Box::new(Changing { pipes, collected: Rc::clone(&collected) });
         let (stops, users) = (StopPipes::new().unwrap(), UserPipes::none());
-        let members: Vec<(Side, Box<dyn Member>)> = vec![(Side::Near, Box::new(member))];
-        let mut world = HostWorld { members, stops, users, queue: VecDeque::new(), told_overdue: false };
+        let (members, queue) = (vec![(Side::Near, member)], VecDeque::new());
+        let mut world = HostWorld { members, stops, users, queue, told_overdue: false };
         for _ in 0..3 {
             world.gather(Some(0), None);
         }

@@ -97,39 +97,3 @@ impl LoadKind for WakeLoad {
         Ok(metrics.into())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::Load;
-
-    #[test]
-    fn plans_spell_it_and_nonsense_is_refused() {
-        let load = |spelled: serde_json::Value| serde_json::from_value::<Load>(spelled).unwrap();
-        let busy = load(json!({ "kind": "wake", "for": "2s", "interval": "500us", "busy": true, "pin": "1" }));
-        assert_eq!((busy.check(), busy.length_ns()), (Ok(()), Some(2_000_000_000)));
-        for (wrong, word) in [
-            (json!({ "kind": "wake", "interval": "1us" }), "interval"),
-            (json!({ "kind": "wake", "for": "1s", "interval": "2s" }), "longer"),
-            (json!({ "kind": "wake", "priority": 100 }), "priority"),
-            (json!({ "kind": "wake", "busy": true }), "pin"),
-            (json!({ "kind": "wake", "busy": true, "pin": "0-1" }), "pin"),
-        ] {
-            let why = load(wrong).check().unwrap_err().to_string();
-            assert!(why.contains(word), "{why}");
-        }
-    }
-
-    #[test]
-    fn who_counts_beside_it_outlasts_it_on_the_same_cpu() {
-        let wake = WakeLoad { busy: true, pin: Some(CpuList::new(vec![2])), ..WakeLoad::default() };
-        let rig = RigEnds { near: "near".into(), far: None };
-        let parts = wake.parts(&rig);
-        let [busy, load] = &parts[..] else { panic!("{parts:?}") };
-        assert_eq!((busy.name, load.name, &busy.cpus), ("busy", "load", &load.cpus));
-        assert!(matches!(busy.work, Work::Counter { for_ns, .. } if for_ns > wake.for_ns));
-        assert_eq!(WakeLoad::default().parts(&rig).len(), 1);
-    }
-}

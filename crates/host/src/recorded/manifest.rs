@@ -146,28 +146,22 @@ mod tests {
         manifest.note_mode("/sys/cpu2/g", 0o200);
         let again = Manifest::parse(&manifest.text().unwrap()).unwrap();
         assert_eq!(again, manifest);
-        assert_eq!((again.errno("/sys/a"), again.errno("/sys/b")), (Some(Errno::EACCES), Some(Errno(77))));
-        assert_eq!(
-            ["/sys/cpu0/g", "/sys/cpu7/g", "/sys/cpu2/g", "/sys/h"].map(|path| again.mode(path)),
-            [0o444, 0o444, 0o200, 0o644]
-        );
-        assert_eq!(again.names_in("/sys").collect::<BTreeSet<_>>(), ["a", "b", "c", "e"].into());
-        assert_eq!(again.names_in("/").collect::<BTreeSet<_>>(), ["sys"].into());
+        let errnos = ["/sys/a", "/sys/b"].map(|path| again.errno(path));
+        assert_eq!(errnos, [Some(Errno::EACCES), Some(Errno(77))]);
+        let modes = ["/sys/cpu0/g", "/sys/cpu7/g", "/sys/cpu2/g", "/sys/h"].map(|path| again.mode(path));
+        assert_eq!(modes, [0o444, 0o444, 0o200, 0o644]);
+        let names: BTreeSet<_> = again.names_in("/sys").chain(again.names_in("/")).collect();
+        assert_eq!(names, ["a", "b", "c", "e", "sys"].into());
     }
 
     #[test]
     fn a_short_one_is_enough_and_a_wrong_one_is_told() {
-        assert_eq!(Manifest::parse("version = 1\nsystem = '2.6.32'\nlater = 3").unwrap().system, "2.6.32");
-        for (text, why) in [
-            ("", "no version"),
-            ("version = 2", "version 2"),
-            ("version = 1\nfolders = 3", "line 2"),
-            ("version = 1\n\u{1}", "line 2"),
-        ] {
-            let told = Manifest::parse(text).unwrap_err();
-            assert!(told.contains(why), "{told}");
-        }
+        let later = Manifest::parse("version = 1\nsystem = '2.6.32'\nlater = 3").unwrap();
+        assert_eq!(later.system, "2.6.32");
+        let slips = ["", "version = 2", "version = 1\nfolders = 3", "version = 1\n\u{1}"];
+        let told = slips.map(|text| Manifest::parse(text).unwrap_err());
+        insta::assert_snapshot!("slips", told.join("\n"));
         let odd = Manifest::parse("version = 1\n[errnos]\n'/a' = 'ENOTHING'\n'/b' = '-3'").unwrap();
-        assert_eq!((odd.errno("/a"), odd.errno("/b")), (Some(Errno::EIO), Some(Errno::EIO)));
+        assert_eq!(["/a", "/b"].map(|path| odd.errno(path)), [Some(Errno::EIO); 2]);
     }
 }

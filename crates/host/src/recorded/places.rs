@@ -236,20 +236,12 @@ mod tests {
 
     #[test]
     fn patterns_mean_what_they_show() {
-        for (pattern, name, like) in [
-            ("cpu#", "cpu12", true),
-            ("cpu#", "cpu", false),
-            ("cpu#", "cpufreq", false),
-            ("cpu#", "cpu1x", false),
-            ("*", "", true),
-            ("*.conf", "a.b.conf", true),
-            ("*.conf", "a.confx", false),
-            ("power#_*", "power10_input", true),
-            ("power#_*", "power_input", false),
-            ("?mem_*", "rmem_max", true),
-            ("", "x", false),
-        ] {
-            assert_eq!(is_like(pattern, name), like, "{pattern} {name}");
+        let like = "cpu#=cpu12 *= *.conf=a.b.conf power#_*=power10_input ?mem_*=rmem_max";
+        let unlike = "cpu#=cpu cpu#=cpufreq cpu#=cpu1x *.conf=a.confx power#_*=power_input =x";
+        for (pairs, wanted) in [(like, true), (unlike, false)] {
+            for (pattern, name) in pairs.split(' ').filter_map(|pair| pair.split_once('=')) {
+                assert_eq!(is_like(pattern, name), wanted, "{pattern} {name}");
+            }
         }
     }
 

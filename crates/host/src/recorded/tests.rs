@@ -3,8 +3,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use powerband_machine::{Action, Hold};
-use powerband_record::{Hint, Work};
+use powerband_record::Work;
 use tempfile::TempDir;
 
 use super::*;
@@ -93,18 +92,19 @@ fn folders_list_what_has_a_file_and_what_has_none() {
     let made = Made::new(MANIFEST, &FILES);
     let mut machine = made.machine();
     let mut names = |folder: &str| {
-        let entries = machine.list(folder);
-        entries.map(|entries| entries.into_iter().map(|it| (it.name, it.folder, it.mode)).collect::<Vec<_>>())
+        let of = |it: Entry| (it.name, it.folder, it.mode);
+        machine.list(folder).map(|all| all.into_iter().map(of).collect::<Vec<_>>())
     };
     let file = |name: &str, mode| (name.to_owned(), false, mode);
     let folder = |name: &str| (name.to_owned(), true, 0o755);
-    let policy = vec![file("empty", 0o644), file("governor", 0o444), file("secret", 0o644), file("speed", 0o644)];
-    assert_eq!(names("/sys/cpu0/cpufreq/"), Ok(policy));
+    let policy =
+        ["empty", "governor", "secret", "speed"].map(|name| file(name, 0o644 - 0o200 * u32::from(name == "governor")));
+    assert_eq!(names("/sys/cpu0/cpufreq/"), Ok(policy.to_vec()));
     assert_eq!(names("/sys/empty/folder"), Ok(Vec::new()));
     assert_eq!(names("/sys/cpu1"), Ok(vec![folder("cpufreq")]));
     assert_eq!(names("/"), Ok(vec![folder("sys")]));
     let all = names("/sys").unwrap();
-    assert!(all.contains(&folder("cpu0")) && all.contains(&folder("self")) && all.contains(&file("round", 0o644)));
+    assert!([folder("cpu0"), folder("self"), file("round", 0o644)].iter().all(|it| all.contains(it)));
     assert_eq!(names("/sys/locked"), Err(Errno::EPERM));
     assert_eq!(names("/none"), Err(Errno::ENOENT));
     assert_eq!(names("/sys/cpufreq/policy0/speed"), Err(Errno::ENOTDIR));
@@ -119,14 +119,8 @@ fn nothing_outside_its_folder_is_read() {
     symlink(outside.path().join("secret"), made.at("root/sys/file")).unwrap();
     symlink("loop", made.at("root/sys/loop")).unwrap();
     symlink(outside.path().join("secret"), made.at("coalesce/eth1")).unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        made.at("root/sys/pipe"),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-        0,
-    )
-    .unwrap();
+    let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600));
+    rustix::fs::mknodat(rustix::fs::CWD, made.at("root/sys/pipe"), fifo, mode, 0).unwrap();
     let mut machine = made.machine();
     for (path, errno) in [
         ("/sys/away/secret", Errno::ENOTDIR),
@@ -157,16 +151,20 @@ fn files_that_are_no_text_are_answered_as_the_kernel_would() {
 #[test]
 fn a_folder_without_a_manifest_is_none() {
     let folder = TempDir::new().unwrap();
-    let refused = |folder: &Path| RecordedMachine::open("recorded:x", folder).map(drop).unwrap_err();
-    let open = |folder: &Path| refused(folder).to_string();
-    assert!(open(folder.path()).contains("recorded.toml"));
-    assert_eq!(refused(folder.path()).hint(), Some(Hint::Capture));
-    assert!(open(&folder.path().join("none")).contains("ENOENT"));
-    symlink("/etc/hostname", folder.path().join(manifest::NAME)).unwrap();
-    assert!(open(folder.path()).contains("ELOOP"));
-    std::fs::remove_file(folder.path().join(manifest::NAME)).unwrap();
-    std::fs::write(folder.path().join(manifest::NAME), "version = 1\nlinks = 3\n").unwrap();
-    assert!(open(folder.path()).contains("recorded.toml: line 2"));
+    let (path, manifest) = (folder.path(), folder.path().join(manifest::NAME));
+    let mut told = Vec::new();
+    let mut open = |folder: &Path| {
+        let refused = RecordedMachine::open("recorded:x", folder).map(drop).unwrap_err();
+        told.push(format!("{refused} {:?}", refused.hint()).replace(path.to_str().unwrap(), "FOLDER"));
+    };
+    open(path);
+    open(&path.join("none"));
+    symlink("/etc/hostname", &manifest).unwrap();
+    open(path);
+    std::fs::remove_file(&manifest).unwrap();
+    std::fs::write(&manifest, "version = 1\nlinks = 3\n").unwrap();
+    open(path);
+    insta::assert_snapshot!("refused", told.join("\n"));
 }
 
 #[test]
@@ -174,29 +172,13 @@ fn it_runs_and_turns_nothing() {
     let made = Made::new(MANIFEST, &FILES);
     let mut machine = made.machine();
     let path = "/sys/cpufreq/policy0/governor".to_owned();
-    let turn = Turn {
-        action: Action::WriteFile { path: path.clone(), text: "powersave".into() },
-        undo: None,
-        hold: Hold::Held,
-        knob: "governor".into(),
-        site: "policy0".into(),
-        asked: "powersave".into(),
-        before: None,
-        read_back: Some(path.clone()),
-        step: None,
-    };
+    let turn = Turn { read_back: Some(path.clone()), ..Turn::write(&path, "powersave") };
     let acted = machine.act(&turn).unwrap();
     assert_eq!((acted.errno, acted.reads_back.as_deref()), (Some(Errno::EROFS), Some("ondemand")));
     assert!(acted.words.unwrap().contains("recorded"));
     assert!(machine.open_entries().is_empty() && machine.keep(&[acted.entry]).is_err());
-    let job = Job {
-        work: Work::Idle { for_ns: 1 },
-        cpus: None,
-        group: None,
-        user: None,
-        output_limit: None,
-        around: Vec::new(),
-    };
+    let (work, around) = (Work::Idle { for_ns: 1 }, Vec::new());
+    let job = Job { work, cpus: None, group: None, user: None, output_limit: None, around };
     assert!(matches!(machine.spawn(&job), Err(SpawnError::Refused { errno: Errno::EROFS, .. })));
     let handle = machine.open(&path).unwrap();
     assert_eq!(machine.open("/none"), Err(Errno::ENOENT));
@@ -210,7 +192,6 @@ fn it_runs_and_turns_nothing() {
 
 #[test]
 fn a_recording_of_a_recording_is_the_same() {
-    let cpu = "root/sys/devices/system/cpu";
     let manifest = "
 folders = ['/sys/class/powercap']
 [links]
@@ -221,44 +202,40 @@ folders = ['/sys/class/powercap']
 [modes]
 0400 = ['/sys/devices/system/cpu/cpufreq/policy#/cpuinfo_cur_freq']
 ";
-    let [online, affected, governor, other] =
-        ["online", "cpufreq/policy0/affected_cpus", "cpufreq/policy0/scaling_governor", "node0/meminfo"]
-            .map(|name| format!("{cpu}/{name}"));
-    let made = Made::new(
-        manifest,
-        &[
-            (&online, "0\n"),
-            (&affected, "0\n"),
-            (&governor, "userspace\n"),
-            (&other, "not ours"),
-            ("root/sys/class/hwmon/hwmon0/name", "power_meter\n"),
-            ("root/sys/class/hwmon/hwmon0/power1_serial_number", "0815\n"),
-            ("root/proc/net/dev", "a\nb\n    lo: 0\n  eth0: 0\nenx0011aabbccdd: 0\n"),
-            ("root/proc/sys/kernel/hostname", "box.example\n"),
-            ("root/etc/default/cpufrequtils", "# box, 192.168.1.7\nGOVERNOR=userspace\n"),
-            ("coalesce/eth0", "rx-usecs 3\n"),
-        ],
-    );
+    let files = [
+        ("root/sys/devices/system/cpu/online", "0\n"),
+        ("root/sys/devices/system/cpu/cpufreq/policy0/affected_cpus", "0\n"),
+        ("root/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "userspace\n"),
+        ("root/sys/devices/system/cpu/node0/meminfo", "not ours"),
+        ("root/sys/class/hwmon/hwmon0/name", "power_meter\n"),
+        ("root/sys/class/hwmon/hwmon0/power1_serial_number", "0815\n"),
+        ("root/proc/net/dev", "a\nb\n    lo: 0\n  eth0: 0\nenx0011aabbccdd: 0\n"),
+        ("root/proc/sys/kernel/hostname", "box.example\n"),
+        ("root/etc/default/cpufrequtils", "# box, 192.168.1.7\nGOVERNOR=userspace\n"),
+        ("coalesce/eth0", "rx-usecs 3\n"),
+    ];
+    let made = Made::new(manifest, &files);
     let recording = CapturedMachine::of(&mut made.machine());
     let written = TempDir::new().unwrap();
     recording.write(written.path()).unwrap();
     assert!(matches!(recording.write(written.path()), Err(CaptureError::NotEmpty(_))));
     let mut again = RecordedMachine::open("recorded:y", written.path()).unwrap();
-    for path in
-        ["/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "/sys/devices/system/cpu/online", "coalesce:eth0"]
-    {
-        assert_eq!(again.read(path), made.machine().read(path), "{path}");
+    for (path, text) in [
+        ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", Ok("userspace\n")),
+        ("/sys/devices/system/cpu/online", Ok("0\n")),
+        ("coalesce:eth0", Ok("rx-usecs 3\n")),
+        ("/etc/default/cpufrequtils", Ok("# host, 0.0.0.0\nGOVERNOR=userspace\n")),
+        ("/proc/net/dev", Ok("a\nb\n    lo: 0\n  eth0: 0\n")),
+        ("/proc/sys/kernel/hostname", Err(Errno::ENOENT)),
+        ("/sys/class/hwmon/hwmon0/name", Ok("power_meter\n")),
+        ("/sys/class/hwmon/hwmon0/power1_serial_number", Err(Errno::ENOENT)),
+        ("/sys/devices/system/cpu/node0/meminfo", Err(Errno::ENOENT)),
+    ] {
+        assert_eq!(again.read(path), text.map(str::to_owned), "{path}");
     }
-    assert_eq!(again.read("/etc/default/cpufrequtils").unwrap(), "# host, 0.0.0.0\nGOVERNOR=userspace\n");
-    assert_eq!(again.read("/proc/net/dev").unwrap(), "a\nb\n    lo: 0\n  eth0: 0\n");
-    assert_eq!(again.read("/proc/sys/kernel/hostname"), Err(Errno::ENOENT));
-    assert_eq!(again.read("/sys/class/hwmon/hwmon0/name").unwrap(), "power_meter\n");
-    assert_eq!(again.read("/sys/class/hwmon/hwmon0/power1_serial_number"), Err(Errno::ENOENT));
-    assert_eq!(again.read("/sys/devices/system/cpu/node0/meminfo"), Err(Errno::ENOENT));
     assert_eq!(again.list("/sys/class/powercap"), Ok(Vec::new()));
-    let manifest = &again.manifest;
-    assert_eq!(manifest.errno("/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq"), Some(Errno::EACCES));
-    assert_eq!(manifest.mode("/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq"), 0o400);
+    let (manifest, secret) = (&again.manifest, "/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq");
+    assert_eq!((manifest.errno(secret), manifest.mode(secret)), (Some(Errno::EACCES), 0o400));
     assert!(manifest.left_out.iter().any(|words| words.contains("network device")));
     let third = TempDir::new().unwrap();
     CapturedMachine::of(&mut again).write(third.path()).unwrap();
@@ -271,10 +248,11 @@ folders = ['/sys/class/powercap']
                     to_come.push(entry);
                 } else {
                     let name = entry.strip_prefix(folder).unwrap().to_owned();
-                    files.extend((name != Path::new(manifest::NAME)).then(|| (name, std::fs::read(&entry).unwrap())));
+                    files.insert(name, std::fs::read(&entry).unwrap());
                 }
             }
         }
+        files.remove(Path::new(manifest::NAME));
         files
     };
     assert_eq!(whole(written.path()), whole(third.path()));

@@ -1,138 +1,126 @@
-//! What loads promise, where their parts run, what they come to, and how plans spell them.
+//! What loads promise, where their parts run, what they come to, and how plans spell them: lines of `tests/loads.txt`, and
+//! what becomes of each in the snapshot.
+use std::fmt::Write as _;
+
 use powerband_machine::Finished;
 use powerband_record::{ExitStatus, Output, Side, Usage, Work};
-use serde_json::json;
 
 use super::*;
 use crate::RigEnds;
 
-fn finished(report: serde_json::Value, status: ExitStatus, stderr: &str) -> Finished {
-    let output = Output { stdout: String::new(), stderr: stderr.into(), cut: false };
-    let usage = Usage { real_ns: 1_500_000_000, ..Usage::default() };
-    Finished { status, usage, report: Some(report), output, around: Vec::new() }
+/// Parts that ended as `reports` has it: by the beginning of their names, `*` for all others.
+fn finishes(load: &Load, reports: &[&str]) -> Finishes {
+    let rig = RigEnds { near: "near".into(), far: Some("far".into()) };
+    let ended = |name: &'static str| {
+        let fits = |start: &str| start == "*" || name.starts_with(start);
+        let (_, rest) = reports.iter().filter_map(|it| it.split_once(' ')).find(|(start, _)| fits(start))?;
+        let failed = rest.strip_prefix("exit ").and_then(|it| it.split_once(' '));
+        let (code, stderr) = failed.map_or((0, ""), |(code, words)| (code.parse().unwrap(), words));
+        let usage = Usage { real_ns: 1_500_000_000, user_ns: 5_000_000_000, sys_ns: 20_000_000, peak_rss_kib: 0 };
+        let output = Output { stdout: String::new(), stderr: stderr.replace("\\n", "\n"), cut: false };
+        let report = failed.is_none().then(|| serde_json::from_str(rest).unwrap());
+        Some((name, Finished { status: ExitStatus::Code(code), usage, report, output, around: Vec::new() }))
+    };
+    load.parts(&rig).iter().filter_map(|part| ended(part.name)).collect()
 }
 
-#[test]
-fn a_stream_gives_nuttcps_columns() {
-    let load = Load::builtin("stream", None).unwrap();
-    let finishes: Finishes = [
-        (
-            "receive",
-            finished(json!({"bytes": 62_500_000, "seconds": 10.0, "cpu_seconds": 2.4}), ExitStatus::Code(0), ""),
-        ),
-        (
-            "send",
-            finished(
-                json!({"bytes": 62_500_000, "seconds": 10.0, "cpu_seconds": 0.7, "retransmits": 3, "rtt_ms": 1.6}),
-                ExitStatus::Code(0),
-                "",
-            ),
-        ),
-    ]
-    .into();
-    let metrics = load.conclude(&finishes).unwrap().values;
-    assert_eq!(metrics["rate_mbit_s"], 50.0);
-    assert!((metrics["rx_percent"] - 24.0).abs() < 1e-9 && (metrics["tx_percent"] - 7.0).abs() < 1e-9);
-    assert_eq!((metrics["retransmits"], metrics["rtt_ms"]), (3.0, 1.6));
-    assert!(load.metrics().iter().all(|metric| metrics.contains_key(&metric.name)), "every promised metric comes");
+/// The parts a load has on a rig; of each side that has any, one is metered.
+fn parts(load: &Load, rig: &RigEnds) -> String {
+    let parts = load.parts(rig);
+    for side in [Side::Near, Side::Far] {
+        let here = parts.iter().filter(|part| part.side == side).count();
+        let metered = parts.iter().filter(|part| part.side == side && part.metered).count();
+        assert_eq!(metered, here.min(1), "{} on the {side} machine", load.kind());
+    }
+    let part = |part: &crate::LoadPart| {
+        let command = if let Work::Command { argv, .. } = &part.work { argv.join(" ") } else { String::new() };
+        let after = part.after.map_or(String::new(), |name| format!(" after {name}"));
+        let metered = if part.metered { " metered" } else { "" };
+        let cpus = part.cpus.as_ref().map_or(String::new(), |cpus| format!(" on {cpus}"));
+        format!("{}/{}{after}{metered}{cpus} {command}", part.side, part.name).trim_end().to_owned()
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
-#[test]
-fn both_ends_of_a_stream_on_one_machine_when_there_is_no_far_one() {
-    let stream = StreamLoad::default();
-    let alone = RigEnds { near: "127.0.0.1".into(), far: None };
-    assert!(stream.parts(&alone).iter().all(|part| part.side == Side::Near));
-    let pair = RigEnds { near: "near".into(), far: Some("far".into()) };
-    let sides: Vec<_> = stream.parts(&pair).iter().map(|part| (part.name, part.side)).collect();
-    assert_eq!(sides, [("receive", Side::Near), ("send", Side::Far)]);
-}
-
-#[test]
-fn meters_are_read_around_one_part_of_each_side_that_has_any() {
-    let mut loads: Vec<Load> = BUILT_IN.map(|name| Load::builtin(name, None).unwrap()).into();
-    loads.push(Load::Stream(StreamLoad { direction: crate::Direction::NearToFar, ..StreamLoad::default() }));
-    loads.push(Load::Command(CommandLoad::default()));
-    loads.push(Load::Command(CommandLoad { far_command: vec!["iperf3".into()], ..CommandLoad::default() }));
-    for far in [None, Some("far".to_owned())] {
-        let rig = RigEnds { near: "near".into(), far };
-        for load in &loads {
-            let parts = load.parts(&rig);
-            for side in [Side::Near, Side::Far] {
-                let here: Vec<_> = parts.iter().filter(|part| part.side == side).collect();
-                let metered = here.iter().filter(|part| part.metered).count();
-                assert_eq!(metered, here.len().min(1), "{} on the {side} machine", load.kind());
-            }
+fn concluded(all: &mut String, load: &Load, finishes: &Finishes) {
+    match load.conclude(finishes) {
+        Ok(it) => {
+            let comes = |metric: &powerband_record::Metric| it.values.contains_key(&metric.name);
+            assert!(load.metrics().iter().all(comes), "every promised metric comes: {it:?}");
+            it.values.iter().for_each(|(name, value)| writeln!(all, "    {name} = {value:.6}").unwrap());
+            let counts = load.histograms(finishes).into_iter();
+            counts.for_each(|(name, counts)| writeln!(all, "    {name}: {} in the histogram", counts.len()).unwrap());
         }
+        Err(void) => writeln!(all, "    void: {void:?}").unwrap(),
     }
 }
 
 #[test]
-fn a_command_knows_where_its_far_end_is() {
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let load = Load::Command(CommandLoad {
-        argv: words("iperf3 -c {far}"),
-        far_command: words("iperf3 -s -B {far}"),
-        ..CommandLoad::default()
-    });
-    let argv = |far: Option<&str>| {
-        let rig = RigEnds { near: "10.0.0.1".into(), far: far.map(str::to_owned) };
-        let parts = load.parts(&rig).into_iter();
-        let told = parts.map(|part| match part.work {
-            Work::Command { argv, .. } => (part.side, argv.join(" "), part.after),
-            other => panic!("{other:?}"),
-        });
-        told.collect::<Vec<_>>()
-    };
-    let far = (Side::Far, "iperf3 -s -B 10.0.0.2".to_owned(), None);
-    assert_eq!(argv(Some("10.0.0.2")), [far, (Side::Near, "iperf3 -c 10.0.0.2".into(), Some("far"))]);
-    let here = (Side::Near, "iperf3 -s -B 10.0.0.1".to_owned(), None);
-    assert_eq!(argv(None), [here, (Side::Near, "iperf3 -c 10.0.0.1".into(), Some("far"))]);
-    let alone = CommandLoad { argv: words("true"), far_port: Some(5201), ..CommandLoad::default() };
-    assert_eq!(Load::Command(alone).check(), Err(LoadError::PortAlone));
-}
-
-#[test]
-fn failures_are_one_sentence() {
-    let load = Load::Command(CommandLoad { argv: vec!["false".into()], ..CommandLoad::default() });
-    let finishes: Finishes = [("load", finished(json!(null), ExitStatus::Code(3), "warming\nout of cheese\n"))].into();
-    let Err(Void::LoadFailed { why }) = load.conclude(&finishes) else { panic!("a failing command is a failing load") };
-    assert_eq!(why, "the load 'false' ended with exit status 3: out of cheese");
-    let long = Load::Command(CommandLoad { argv: vec!["x".repeat(300)], ..CommandLoad::default() });
-    let Err(Void::LoadFailed { why }) = long.conclude(&finishes) else { panic!("a failing command is a failing load") };
-    assert!(why.len() < 120 && why.ends_with("…' ended with exit status 3: out of cheese"), "{why}");
-    let tolerant =
-        Load::Command(CommandLoad { argv: vec!["false".into()], ignore_failure: true, ..CommandLoad::default() });
-    assert_eq!(tolerant.conclude(&finishes).unwrap().values["real_s"], 1.5);
-}
-
-#[test]
-fn plans_spell_loads_and_unknown_words_are_refused() {
-    let load: Load =
-        serde_json::from_value(json!({"kind": "counter", "for": "5s", "align_to_second": true, "pin": "1"})).unwrap();
-    assert_eq!(load.measured_ns(), Some(5_000_000_000));
-    // It may wait for the next second first.
-    assert_eq!(load.length_ns(), Some(6_000_000_000));
-    assert_eq!(serde_json::from_value::<Load>(serde_json::to_value(&load).unwrap()).unwrap(), load);
-    assert!(serde_json::from_value::<Load>(json!({"kind": "counter", "fro": "5s"})).is_err());
-    assert!(serde_json::from_value::<Load>(json!({"kind": "dance"})).is_err());
-    assert!(Load::builtin("counter", Some(0)).is_err());
+fn loads_are_spelled_placed_and_concluded() {
+    let rigs = [None, Some("far".to_owned())].map(|far| RigEnds { near: "near".into(), far });
+    let mut all = String::new();
+    for line in include_str!("tests/loads.txt").lines().filter(|line| !line.starts_with('#')) {
+        writeln!(all, "{line}").unwrap();
+        let mut words = line.split(" | ");
+        let load = match serde_json::from_str::<Load>(words.next().unwrap()) {
+            Ok(load) => load,
+            Err(error) => {
+                writeln!(all, "    unreadable: {error}").unwrap();
+                continue;
+            }
+        };
+        if let Err(error) = load.check() {
+            writeln!(all, "    refused: {error}").unwrap();
+            continue;
+        }
+        let spelled = serde_json::to_string(&load).unwrap();
+        assert_eq!(serde_json::from_str::<Load>(&spelled).unwrap(), load, "{spelled}");
+        let reports: Vec<&str> = words.collect();
+        if reports.is_empty() {
+            writeln!(all, "    {spelled}\n    {}", load.describe()).unwrap();
+            writeln!(all, "    {:?} of {:?} ns", load.measured_ns(), load.length_ns()).unwrap();
+            let [alone, pair] = rigs.each_ref().map(|rig| parts(&load, rig));
+            writeln!(all, "    alone: {alone}\n    pair: {pair}").unwrap();
+        } else {
+            concluded(&mut all, &load, &finishes(&load, &reports));
+        }
+    }
+    insta::assert_snapshot!("loads", all);
 }
 
 #[test]
 fn built_in_loads_are_named_as_plans_spell_them() {
     for name in BUILT_IN {
-        let load = Load::builtin(name, None).unwrap();
-        assert_eq!((load.kind(), &serde_json::to_value(&load).unwrap()["kind"]), (name, &json!(name)));
+        assert_eq!(Load::builtin(name, None).unwrap().kind(), name);
         match Load::builtin(name, Some(123_456_789_012)) {
             Ok(load) => assert_eq!(load.measured_ns(), Some(123_456_789_012)),
             Err(error) => assert_eq!((name, error), ("primes", LoadError::OwnEnd("primes"))),
         }
     }
-    assert_eq!(
-        Load::builtin("dance", None).unwrap_err().to_string(),
-        "there is no load 'dance'; there are: counter, stream, ping, wake, primes, orders, ladder, shop, idle, or any command behind --"
-    );
-    let mistaken = Load::Ping(PingLoad { rate_per_s: 0.0, ..PingLoad::default() });
-    let why = "ping: its rate must be 0.1 to 100000 packets a second; write e.g. rate = 200, size = 64";
-    assert_eq!(mistaken.check().unwrap_err().to_string(), why);
+    assert_eq!(Load::builtin("dance", None), Err(LoadError::Unknown { name: "dance".into() }));
+    assert_eq!(Load::builtin("counter", Some(0)), Err(LoadError::NoTime("counter")));
+}
+
+#[test]
+fn who_counts_beside_waking_outlasts_it() {
+    let busy: Load = serde_json::from_value(json!({ "kind": "wake", "for": "2s", "busy": true, "pin": "2" })).unwrap();
+    let parts = busy.parts(&RigEnds { near: "near".into(), far: None });
+    assert!(matches!(parts[0].work, Work::Counter { for_ns, .. } if for_ns > 2_000_000_000));
+}
+
+#[test]
+fn every_error_has_words() {
+    let errors = [
+        LoadError::Unknown { name: "dance".into() },
+        LoadError::NoTime("counter"),
+        LoadError::OwnEnd("primes"),
+        LoadError::Mistake { kind: "ping", why: "its rate must be more", example: "rate = 200" },
+        LoadError::PortAlone,
+        LoadError::Empty,
+        LoadError::TwoCommands,
+        LoadError::Repeated,
+        LoadError::Command("no closing quote".into()),
+        LoadError::Variant("no batch".into()),
+    ];
+    insta::assert_snapshot!("errors", errors.map(|error| error.to_string()).join("\n"));
 }
