@@ -1,9 +1,10 @@
 //! Settings that ask for different values and come to the same: they are not compared with one another.
-use powerband_experiment::{Fatal, Journal, JournalError, Past, Plan, WorldBench, resolve, resume, run, standing};
+use powerband_experiment::{Fatal, Past, Plan, WorldBench, resolve, run};
 use powerband_record::{Event, Finding};
 use powerband_sim::{Profile, SimWorld};
 
 use crate::count;
+use crate::resumed::{Full, gone_on};
 
 /// The CPUs of `sim:quadcore` run at 1600, 1867, 2133 or 2400 MHz: a frequency between two of them becomes the upper one.
 fn plan(settings: &str) -> Plan {
@@ -49,31 +50,18 @@ fn what_became_another_has_no_trials() {
     let (found, journal) = measured(settings);
     let finding = found.unwrap();
     let why = "equal to high: both became 2400 MHz (cpufreq.freq at policy0)";
-    let high = left(&journal);
-    assert_eq!(high.iter().map(|(_, why)| *why).collect::<Vec<_>>(), [why]);
-    let higher = high[0].0;
-    assert_eq!(count(&journal, |event| matches!(event, Event::TrialStarted(trial) if trial.setting == higher)), 0);
-    assert!(finding.verdicts.iter().all(|verdict| verdict.setting != higher), "{:?}", finding.verdicts);
-    assert!(finding.blocks > 0 && finding.verdicts.len() + 1 >= 2, "{finding:?}");
+    let [(higher, told)] = left(&journal)[..] else { panic!("{journal:?}") };
+    assert_eq!(told, why);
+    let of_higher = |event: &Event| matches!(event, Event::TrialStarted(trial) if trial.setting == higher);
+    assert_eq!(count(&journal, of_higher), 0);
+    assert!(finding.verdicts.iter().all(|verdict| verdict.setting != higher));
+    assert!(finding.blocks > 0 && !finding.verdicts.is_empty(), "{finding:?}");
 }
 
 #[test]
 fn a_setting_may_be_compared_with_itself() {
     let (found, journal) = measured("\"one: freq=2000MHz\", \"other: freq=2000MHz\"");
     assert_eq!((found.unwrap().blocks > 0, left(&journal)), (true, Vec::new()));
-}
-
-/// A journal that is cut off.
-struct Cut(Vec<Event>, usize);
-
-impl Journal for Cut {
-    fn record(&mut self, event: &Event) -> Result<(), JournalError> {
-        if self.0.len() == self.1 {
-            return Err(JournalError { why: "it is cut off".into() });
-        }
-        self.0.push(event.clone());
-        Ok(())
-    }
 }
 
 #[test]
@@ -83,15 +71,13 @@ fn what_was_left_out_is_left_out_when_it_goes_on() {
     let begun = resolve(&plan(settings), &mut world()).unwrap();
     for past in [Past::Computed, Past::Recalled] {
         for end in (1..whole.len()).step_by(7) {
-            let mut cut = Cut(Vec::new(), end);
+            let mut cut = Full(Vec::new(), end);
             let mut machines = world();
             let stopped = run(&begun.started, &mut WorldBench::new(&mut machines, &begun), &mut cut);
             assert!(matches!(stopped, Err(Fatal::Journal(_))), "{stopped:?}");
-            let kept = cut.0[..standing(&cut.0).unwrap()].to_vec();
-            let (mut machines, mut more) = (world(), Vec::new());
+            let mut machines = world();
             let mut bench = WorldBench::new(&mut machines, &begun);
-            resume(&begun.started, &kept, past, &mut bench, &mut more).unwrap();
-            let all = [kept, more].concat();
+            let all = gone_on(&begun.started, &cut.0, past, &mut bench).unwrap();
             assert_eq!(left(&all), left(&whole), "{past:?} after {end}");
             if past == Past::Computed {
                 assert_eq!(all, whole, "after {end}");

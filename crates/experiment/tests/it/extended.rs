@@ -1,10 +1,9 @@
 //! Extending an experiment that ended at its block limit: the same as one planned that long, at the same error rate.
 use powerband_experiment::{FormulaBench, Past, ResumeError, extend, extended, run, standing, standing_of_extended};
-use powerband_record::{CloseReason, Event, Finding, Outcome, PlannedTrial, Requirement, Started, Verdict, Void};
+use powerband_record::{CloseReason, Event, Finding, Outcome, PlannedTrial, Started, Verdict, Void};
 
-use crate::{noisy, started};
-
-const SECOND: u64 = 1_000_000_000;
+use crate::scenes::plan;
+use crate::{SECOND, noisy, started};
 
 type Formula = fn(&PlannedTrial) -> Result<Outcome, Void>;
 
@@ -35,53 +34,47 @@ fn longer(started: &Started, journal: &[Event], limits: &[u32], past: Past, form
 
 #[test]
 fn an_extended_experiment_is_the_one_that_was_planned_that_long() {
-    let mut leaving = started(&["base", "better", "near", "same"], 11);
-    (leaving.margin, leaving.warmup) = (0.01, 4);
-    let mut knee = started(&["600", "125", "250", "500", "550"], 13);
-    (knee.cost_order, knee.margin) = (vec![1, 2, 3, 4, 0], 0.02);
-    let mut limit = started(&["a", "b"], 19);
-    limit.requirements = vec![Requirement::parse("rate_mbit_s<=+1%").unwrap()];
-    let scenes: [(Started, Formula); 3] = [
-        (leaving, |trial| noisy(11, 0.05, vec![1.0, 1.30, 1.02, 1.0])(trial)),
-        (knee, |trial| noisy(13, 0.05, vec![1.0, 0.3, 0.6, 1.0, 1.0])(trial)),
-        (limit, |trial| noisy(19, 0.04, vec![1.0, 1.0])(trial)),
+    let scenes: [(&str, Formula); 3] = [
+        ("base better near same, seed 11, margin 0.01, warmup 4", |trial| {
+            noisy(11, 0.05, vec![1.0, 1.30, 1.02, 1.0])(trial)
+        }),
+        ("600 125 250 500 550, seed 13, cost 1 2 3 4 0, margin 0.02", |trial| {
+            noisy(13, 0.05, vec![1.0, 0.3, 0.6, 1.0, 1.0])(trial)
+        }),
+        ("a b, seed 19, limit rate_mbit_s<=+1%", |trial| noisy(19, 0.04, vec![1.0, 1.0])(trial)),
     ];
-    for (scene, formula) in scenes {
-        let short = Started { max_blocks: 6, ..scene.clone() };
-        let long = whole(&Started { max_blocks: 20, ..scene }, formula);
+    for (words, formula) in scenes {
+        let short = plan(&format!("{words}, blocks 6"));
+        let long = whole(&plan(&format!("{words}, blocks 20")), formula);
         let begun = whole(&short, formula);
         assert_eq!(finding(&begun).reason, CloseReason::Blocks);
         for past in [Past::Computed, Past::Recalled] {
             for limits in [&[20][..], &[9, 20], &[7, 8, 20]] {
                 let extended = longer(&short, &begun, limits, past, formula);
+                // How it was begun stays as it was.
                 assert_eq!(extended[1..], long[1..], "{past:?} {limits:?}");
-                assert_eq!(extended[0], begun[0], "how it was begun stays as it was");
+                assert_eq!(extended[0], begun[0]);
             }
         }
     }
 }
 
 #[test]
-fn what_was_deferred_before_the_limit_is_deferred_again() {
-    let mut aside = started(&["a", "b", "c", "far"], 22);
-    (aside.max_blocks, aside.margin, aside.budget_ns) = (12, 0.01, Some(900 * SECOND));
-    let formula: Formula = |trial| noisy(22, 0.20, vec![1.0, 1.0, 1.0, 1.4])(trial);
-    let begun = whole(&aside, formula);
-    assert_eq!(finding(&begun).reason, CloseReason::Blocks);
-    let extended = longer(&aside, &begun, &[30], Past::Computed, formula);
-    assert_eq!(finding(&extended).blocks, 30);
-}
-
-#[test]
-fn a_look_at_the_old_limit_comes_again() {
+fn what_was_deferred_before_the_limit_and_a_look_at_it_come_again() {
     // From block 200 on not every block is looked at; the last always is.
-    let mut many = started(&["a", "b"], 21);
-    (many.max_blocks, many.margin) = (251, 1e-9);
-    let formula: Formula = |trial| noisy(21, 0.01, vec![1.0, 1.0])(trial);
-    let begun = whole(&many, formula);
-    assert_eq!(finding(&begun).blocks, 251);
-    let extended = longer(&many, &begun, &[255], Past::Computed, formula);
-    assert_eq!(finding(&extended).blocks, 255);
+    let scenes: [(&str, u32, Formula); 2] = [
+        ("a b c far, seed 22, blocks 12, margin 0.01, budget 900", 30, |trial| {
+            noisy(22, 0.20, vec![1.0, 1.0, 1.0, 1.4])(trial)
+        }),
+        ("a b, seed 21, blocks 251, margin 1e-9", 255, |trial| noisy(21, 0.01, vec![1.0, 1.0])(trial)),
+    ];
+    for (words, blocks, formula) in scenes {
+        let plan = plan(words);
+        let begun = whole(&plan, formula);
+        assert_eq!((&finding(&begun).reason, finding(&begun).blocks), (&CloseReason::Blocks, plan.max_blocks));
+        let extended = longer(&plan, &begun, &[blocks], Past::Computed, formula);
+        assert_eq!(finding(&extended).blocks, blocks);
+    }
 }
 
 /// Nothing differs: each undecided experiment is extended once at its end, which the results asked for. The limit is that of
@@ -116,17 +109,18 @@ fn extending_what_is_undecided_keeps_the_error_rate() {
 #[test]
 fn what_cannot_be_extended_is_refused_with_what_to_type() {
     let plan = started(&["a", "b"], 1);
-    let why = |started: &Started, before: &[u32], blocks| extended(started, before, blocks).unwrap_err().to_string();
-    assert!(why(&plan, &[], 20).contains("its limit is 20 blocks already; give more, e.g. --blocks 40"));
-    assert!(why(&plan, &[30], 25).contains("its limit is 30 blocks already"));
     let calibration = Started { calibration: true, ..plan.clone() };
-    assert!(why(&calibration, &[], 60).contains("begin it again with --trials 120"));
     let formula: Formula = |trial| noisy(1, 0.2, vec![1.0, 1.0])(trial);
-    let begun = whole(&plan, formula);
-    assert_eq!(standing(&begun), Err(ResumeError::AtLimit { more: 40 }));
     let late = whole(&Started { budget_ns: Some(9 * SECOND), ..plan.clone() }, formula);
-    let refused = standing_of_extended(&late).unwrap_err().to_string();
-    assert!(refused.contains("begin it again with a longer --budget"), "{refused}");
+    let why = |started: &Started, before: &[u32], blocks| extended(started, before, blocks).unwrap_err().to_string();
+    let told = [
+        why(&plan, &[], 20),
+        why(&plan, &[30], 25),
+        why(&calibration, &[], 60),
+        standing_of_extended(&late).unwrap_err().to_string(),
+    ];
+    insta::assert_snapshot!("not_extended", told.join("\n"));
+    assert_eq!(standing(&whole(&plan, formula)), Err(ResumeError::AtLimit { more: 40 }));
     let decided = whole(&plan, |trial| noisy(1, 0.001, vec![1.0, 2.0])(trial));
     assert!(matches!(standing_of_extended(&decided), Err(ResumeError::Ended { .. })));
 }

@@ -10,39 +10,44 @@ fn world(far: bool) -> SimWorld {
 }
 
 fn told<'a>(facts: &'a [Fact], what: &str) -> Option<&'a str> {
-    facts.iter().find(|fact| fact.side == Side::Near && fact.what == what).map(|fact| fact.value.as_str())
+    let is = |fact: &&Fact| fact.side == Side::Near && fact.what == what;
+    facts.iter().find(is).map(|fact| fact.value.as_str())
 }
 
 /// Writes to a file of the near machine, as anybody could.
 fn write(world: &mut SimWorld, path: &str, text: &str) {
-    assert_eq!(world.machine(Side::Near).unwrap().act(&Turn::write(path, text)).unwrap().errno, None);
+    let acted = world.machine(Side::Near).unwrap().act(&Turn::write(path, text));
+    assert_eq!(acted.unwrap().errno, None);
 }
 
 #[test]
 fn a_machine_is_told_by_its_clocks_states_and_meters() {
     let facts = facts(&mut world(false));
-    for what in ["release", "model", "online", "driver", "governor", "upper limit, kHz", "states", "found"] {
+    for what in "release;model;online;driver;governor;upper limit, kHz;states;found".split(';') {
         assert!(told(&facts, what).is_some_and(|value| !value.is_empty()), "{what}: {facts:?}");
     }
     assert_eq!(told(&facts, "highest frequency, kHz"), Some("2400000"));
-    assert!(told(&facts, "found").unwrap().contains("modelled"), "a meter is told with what it covers");
-    let clock = |fact: &&Fact| fact.what.contains("cur_freq") || fact.what.contains("setspeed");
-    assert_eq!(facts.iter().find(clock), None, "no clock's frequency is read");
+    // A meter comes with what it covers, and no clock's frequency is read.
+    assert!(told(&facts, "found").unwrap().contains("modelled"));
+    let clock = |fact: &Fact| fact.what.contains("cur_freq") || fact.what.contains("setspeed");
+    assert!(!facts.iter().any(clock));
 }
 
 #[test]
 fn what_somebody_changed_has_a_row_and_nothing_else_has() {
     let mut world = world(true);
     let then = facts(&mut world);
-    assert!(then.iter().any(|fact| fact.side == Side::Far), "both machines are known");
-    assert_eq!(Fact::changes(&then, &facts(&mut world)), [], "looking changes nothing");
+    // Both machines are known, and looking changes nothing.
+    assert!(then.iter().any(|fact| fact.side == Side::Far));
+    assert_eq!(Fact::changes(&then, &facts(&mut world)), []);
     // As this machine boots, for its clocks.
     let (was, other) = ("ondemand".to_owned(), "performance");
     write(&mut world, "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", other);
     let changes = Fact::changes(&then, &facts(&mut world));
-    let governor = changes.iter().find(|change| change.what == "governor" && change.part == "clocks").unwrap();
+    let governor = changes.iter().find(|change| change.what == "governor").unwrap();
     let is = Some(format!("{was} on CPUs 0,2-3; {other} on CPUs 1"));
-    let should = FactChange { side: Side::Near, part: "clocks".into(), what: "governor".into(), was: Some(was), is };
-    assert_eq!(governor, &should);
-    assert!(changes.iter().all(|change| change.part == "clocks" && change.side == Side::Near), "{changes:?}");
+    let (part, what) = ("clocks".to_owned(), "governor".to_owned());
+    assert_eq!(governor, &FactChange { side: Side::Near, part, what, was: Some(was), is });
+    let is_clocks = |change: &FactChange| change.part == "clocks" && change.side == Side::Near;
+    assert!(changes.iter().all(is_clocks), "{changes:?}");
 }

@@ -1,20 +1,19 @@
 //! The experiment loop against benches that compute their answers: what ends it, what it says, how often it errs, how it goes on.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-mod calibrated;
-mod carried;
-mod ends;
 mod equal_settings;
 mod extended;
 mod facts;
 #[cfg(test)]
 mod faults;
-mod looks;
 mod required;
 mod resumed;
+mod scenes;
 mod tuned;
 mod verdicts;
 
 use powerband_record::{Better, Event, Metric, Outcome, PlannedSetting, PlannedTrial, Started, Void};
+
+const SECOND: u64 = 1_000_000_000;
 
 /// An experiment over `settings`, judged by one rate.
 fn started(settings: &[&str], seed: u64) -> Started {

@@ -1,17 +1,15 @@
 //! A search over formulas: what it finds, what it claims where nothing is to be found, how it goes on after an interruption.
 use std::collections::BTreeMap;
 
-use powerband_experiment::{FormulaBench, Halt, Past, resume, run, standing};
+use powerband_experiment::{FormulaBench, Halt, Past, run};
 use powerband_record::{
-    Better, BlockDone, CloseReason, Event, Finding, LimitSide, Metric, Outcome, PlannedSetting, PlannedTrial,
-    Requirement, SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchPhase, SearchPlan,
-    Started, Void,
+    Better, BlockDone, CloseReason, Event, Finding, Metric, Outcome, PlannedSetting, PlannedTrial, Requirement,
+    SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchPhase, SearchPlan, Started, Void,
 };
 use powerband_stats::{Draws, Purpose};
 
-use crate::{count, started};
-
-const SECOND: u64 = 1_000_000_000;
+use crate::resumed::gone_on;
+use crate::{SECOND, count, started};
 
 /// Levels of the clock, GHz, and of the delay, us.
 const CLOCKS: [f64; 6] = [1.0, 1.4, 1.8, 2.2, 2.6, 3.0];
@@ -23,49 +21,29 @@ fn metric(name: &str) -> Metric {
 
 fn factor(name: &str, values: &[f64], power: f64, time: f64) -> SearchFactor {
     let trends = BTreeMap::from([("power_w".to_owned(), power), ("p99_us".to_owned(), time)]);
-    SearchFactor {
-        name: name.into(),
-        kind: SearchFactorKind::Numbers(values.to_vec()),
-        role: None,
-        switch_s: 0.1,
-        trends,
-    }
+    let kind = SearchFactorKind::Numbers(values.to_vec());
+    SearchFactor { name: name.into(), kind, role: None, switch_s: 0.1, trends }
 }
 
 /// A search for the least watts with a limit on the tail.
 fn search(limit: f64, clocks: &[f64], seed: u64) -> Started {
-    let points: Vec<Vec<Option<u16>>> =
-        (0..clocks.len() as u16).flat_map(|f| (0..DELAYS.len() as u16).map(move |u| vec![Some(f), Some(u)])).collect();
-    let label = |point: &Vec<Option<u16>>| {
-        let place = |at: usize| usize::from(point[at].unwrap());
-        format!("freq={} rx-usecs={}", clocks[place(0)], DELAYS[place(1)])
-    };
-    let labels: Vec<String> = std::iter::once("baseline".to_owned()).chain(points.iter().map(label)).collect();
-    let settings = labels.into_iter().map(|label| PlannedSetting { turns: label.clone(), label }).collect();
-    let requirement = Requirement { metric: "p99_us".into(), relation: LimitSide::AtMost, limit, relative: false };
-    let plan = SearchPlan {
-        goal: SearchGoal { name: "power_w".into(), better: Better::Lower, known: Vec::new(), found: None },
-        requirements: vec![requirement],
-        safe: None,
-        factors: vec![factor("freq", clocks, 1.0, -1.0), factor("rx-usecs", &DELAYS, -0.3, 1.0)],
-        points,
-        found_at: None,
-        found: Vec::new(),
-        between: Vec::new(),
-        only_held: false,
-        noise: BTreeMap::new(),
-    };
-    Started {
-        settings,
-        metrics: vec![metric("power_w"), metric("p99_us")],
-        max_blocks: 10_000,
-        min_blocks: 0,
-        same_family: false,
-        judge_mean: false,
-        hooks: powerband_record::Hooks::default(),
-        search: Some(plan),
-        ..started(&[], seed)
-    }
+    let of_clock = |f| (0..DELAYS.len() as u16).map(move |u| vec![Some(f), Some(u)]);
+    let points: Vec<Vec<Option<u16>>> = (0..clocks.len() as u16).flat_map(of_clock).collect();
+    let plan = serde_json::json!({
+        "goal": {"name": "power_w", "better": "lower"}, "points": points,
+        "requirements": [Requirement::parse(&format!("p99_us<={limit}")).unwrap()],
+        "factors": [factor("freq", clocks, 1.0, -1.0), factor("rx-usecs", &DELAYS, -0.3, 1.0)],
+    });
+    let labels: Vec<String> = points.iter().map(|point| format!("{point:?}")).collect();
+    let labels: Vec<&str> = std::iter::once("baseline").chain(labels.iter().map(String::as_str)).collect();
+    let mut started = started(&labels, seed);
+    (started.metrics, started.max_blocks) = (vec![metric("power_w"), metric("p99_us")], 10_000);
+    started.search = Some(serde_json::from_value(plan).unwrap());
+    started
+}
+
+fn plan(started: &mut Started) -> &mut SearchPlan {
+    started.search.as_mut().unwrap()
 }
 
 /// Watts and tail of a setting; as found is 2.6 GHz and 20 us.
@@ -89,7 +67,8 @@ fn answer(values: (f64, f64), sigma: f64, trial: &PlannedTrial, seed: u64) -> Ou
     let mut draws = Draws::new(seed, Purpose::Noise, u64::from(trial.trial), 7);
     let noisy = |value: f64, draws: &mut Draws| value * (sigma * draws.normal()).exp();
     let (power, tail) = (noisy(values.0, &mut draws), noisy(values.1, &mut draws));
-    Outcome { metrics: [("power_w".to_owned(), power), ("p99_us".to_owned(), tail)].into(), ..Outcome::default() }
+    let metrics = [("power_w".to_owned(), power), ("p99_us".to_owned(), tail)].into();
+    Outcome { metrics, ..Outcome::default() }
 }
 
 fn bench(started: &Started, sigma: f64) -> FormulaBench<impl FnMut(&PlannedTrial) -> Result<Outcome, Void>> {
@@ -108,20 +87,17 @@ fn ran(started: &Started, sigma: f64) -> (Finding, Vec<Event>) {
 #[test]
 fn it_finds_the_cheapest_setting_within_the_limit_in_a_part_of_the_trials() {
     let started = search(130.0, &CLOCKS, 3);
-    let best = (1..=30)
-        .filter(|&setting| laws(&started, setting).1 <= 130.0)
-        .min_by(|&a, &b| laws(&started, a).0.total_cmp(&laws(&started, b).0))
-        .unwrap();
+    let all = (1..=30).map(|setting| laws(&started, setting)).filter(|(_, tail)| *tail <= 130.0);
+    let best = all.map(|(power, _)| power).min_by(f64::total_cmp).unwrap();
     let (finding, journal) = ran(&started, 0.005);
     let found = finding.search.unwrap();
     assert_eq!((finding.reason, found.end), (CloseReason::Decided, SearchEnd::Confirmed));
     let setting = found.setting.unwrap();
-    assert!(laws(&started, setting).0 <= 1.05 * laws(&started, best).0, "{} against {best}", setting);
-    assert!(found.tried <= 15, "{} of 30 tried", found.tried);
+    assert!(laws(&started, setting).0 <= 1.05 * best && found.tried <= 15, "{found:?}");
     let change = found.change.unwrap();
     let truth = laws(&started, setting).0 / laws(&started, 0).0 - 1.0;
-    assert!(change.low.unwrap() < truth && truth < change.high.unwrap(), "{change:?}, in truth {truth}");
-    assert!(found.kept[0].certainty.unwrap() > 0.95 && found.kept[0].typical < 130.0, "{:?}", found.kept);
+    assert!((change.low.unwrap()..change.high.unwrap()).contains(&truth), "{change:?} {truth}");
+    assert!(found.kept[0].certainty.unwrap() > 0.95 && found.kept[0].typical < 130.0);
     let stands = |event: &Event| matches!(event, Event::BlockDone(done) if done.search.is_some());
     assert_eq!(count(&journal, stands), finding.blocks as usize);
     assert!(finding.verdicts.is_empty() && !finding.levels.is_empty());
@@ -131,7 +107,7 @@ fn it_finds_the_cheapest_setting_within_the_limit_in_a_part_of_the_trials() {
 fn placed(limit: f64, seed: u64) -> Started {
     let mut started = search(limit, &CLOCKS, seed);
     // 2.6 GHz and 20 us.
-    started.search.as_mut().unwrap().found_at = Some(1 + 4 * DELAYS.len() as u32 + 1);
+    plan(&mut started).found_at = Some(1 + 4 * DELAYS.len() as u32 + 1);
     started
 }
 
@@ -152,18 +128,20 @@ fn true_shares(started: &Started, winner: u32) -> [f64; 2] {
 }
 
 fn is_shared(started: &Started, found: &SearchFinding) {
-    assert_eq!(found.shares.iter().map(|it| it.factor.as_str()).collect::<Vec<_>>(), ["freq", "rx-usecs"]);
+    let factors: Vec<&str> = found.shares.iter().map(|it| it.factor.as_str()).collect();
+    assert_eq!(factors, ["freq", "rx-usecs"]);
     for (share, truth) in found.shares.iter().zip(true_shares(started, found.setting.unwrap())) {
         assert!((share.change - truth).abs() < 0.01, "{share:?}, in truth {truth}");
-        assert!(share.low.unwrap() < share.change && share.change < share.high.unwrap(), "{share:?}");
+        assert!((share.low.unwrap()..share.high.unwrap()).contains(&share.change), "{share:?}");
     }
     let whole: f64 = found.shares.iter().map(|it| it.change).sum();
-    assert!((whole - found.change.unwrap().change).abs() < 0.01, "{whole} of {found:?}");
-    assert_eq!(found.unshared, None);
+    let change = found.change.unwrap().change;
+    assert!((whole - change).abs() < 0.01 && found.unshared.is_none(), "{whole} of {found:?}");
 }
 
 fn explaining(event: &Event) -> bool {
-    matches!(event, Event::BlockDone(BlockDone { search: Some(it), .. }) if it.phase == SearchPhase::Explaining)
+    let Event::BlockDone(BlockDone { search: Some(it), .. }) = event else { return false };
+    it.phase == SearchPhase::Explaining
 }
 
 #[test]
@@ -184,12 +162,13 @@ fn a_gain_is_shared_among_the_knobs_that_brought_it_from_settings_between_that_w
 /// waits 20 us. What lies between turns the one or the other.
 fn adaptive(limit: f64, seed: u64) -> Started {
     let mut started = search(limit, &CLOCKS, seed);
-    let plan = started.search.as_mut().unwrap();
+    let plan = plan(&mut started);
     plan.found = vec![Some(4), None];
     plan.between = (0..CLOCKS.len() as u16).map(|clock| vec![Some(clock), None]).collect();
     plan.between.extend((0..DELAYS.len() as u16).map(|delay| vec![None, Some(delay)]));
-    let label = |levels: &Vec<Option<u16>>| format!("{levels:?}");
-    started.settings.extend(plan.between.iter().map(label).map(|label| PlannedSetting { turns: label.clone(), label }));
+    let setting = |levels: &Vec<Option<u16>>| PlannedSetting { label: format!("{levels:?}"), turns: String::new() };
+    let between: Vec<PlannedSetting> = plan.between.iter().map(setting).collect();
+    started.settings.extend(between);
     started
 }
 
@@ -199,11 +178,11 @@ fn a_gain_over_a_machine_found_in_none_of_the_settings_is_shared_by_turning_each
     let (finding, journal) = ran(&started, 0.003);
     is_shared(&started, finding.search.as_ref().unwrap());
     assert_eq!(count(&journal, explaining), 1);
-    let alone: Vec<u32> = finding.levels.iter().map(|level| level.setting).filter(|setting| *setting > 30).collect();
-    assert_eq!(alone.len(), 4, "two settings of one knob each, in both metrics: {alone:?}");
+    // Two settings of one knob each, in both metrics.
+    assert_eq!(finding.levels.iter().filter(|level| level.setting > 30).count(), 4);
     // Where a part of a setting cannot be turned, that is said.
     let mut whole = adaptive(160.0, 3);
-    whole.search.as_mut().unwrap().between.clear();
+    plan(&mut whole).between.clear();
     whole.settings.truncate(31);
     let found = ran(&whole, 0.003).0.search.unwrap();
     assert!(found.shares.is_empty() && found.unshared.unwrap().contains("none of the settings"));
@@ -225,32 +204,31 @@ fn what_lies_between_and_cannot_be_turned_is_tried_once_and_told() {
     assert_eq!((found.end, found.shares.len(), tries), (SearchEnd::Confirmed, 0, 1));
     assert!(found.unshared.unwrap().contains("cannot be set: invalid argument"));
     let left = |event: &Event| matches!(event, Event::SettingLeft { setting, .. } if *setting > 30);
-    assert_eq!((count(&journal, left), count(&journal, explaining)), (1, 1));
+    assert_eq!([count(&journal, left), count(&journal, explaining)], [1, 1]);
 }
 
 #[test]
 fn a_limit_may_be_against_the_machine_as_found() {
     let mut started = search(0.5, &CLOCKS, 3);
-    started.search.as_mut().unwrap().requirements[0].relative = true;
+    plan(&mut started).requirements[0].relative = true;
     let found = ran(&started, 0.005).0.search.unwrap();
     assert_eq!(found.end, SearchEnd::Confirmed);
     let ratio = laws(&started, found.setting.unwrap()).1 / laws(&started, 0).1;
-    assert!(ratio <= 1.5 && (found.kept[0].typical - (ratio - 1.0)).abs() < 0.03, "{ratio} {:?}", found.kept);
-    assert!(found.kept[0].certainty.unwrap() > 0.95);
+    let kept = &found.kept[0];
+    assert!(ratio <= 1.5 && (kept.typical - (ratio - 1.0)).abs() < 0.03, "{ratio} {kept:?}");
+    assert!(kept.certainty.unwrap() > 0.95);
 }
 
 #[test]
 fn wherever_it_is_cut_the_search_goes_on_to_the_same_end() {
-    let mut limited = search(130.0, &CLOCKS, 5);
-    limited.budget_ns = Some(30 * SECOND);
-    for started in [placed(130.0, 5), adaptive(160.0, 5), search(130.0, &CLOCKS[3..5], 5), limited] {
+    let limited = Started { budget_ns: Some(30 * SECOND), ..search(130.0, &CLOCKS, 5) };
+    let race = search(130.0, &CLOCKS[3..5], 5);
+    for started in [placed(130.0, 5), adaptive(160.0, 5), race, limited] {
         let whole = ran(&started, 0.01).1;
         for end in (1..whole.len()).step_by(11) {
             for past in [Past::Computed, Past::Recalled] {
-                let mut journal = whole[..standing(&whole[..end]).unwrap()].to_vec();
-                let mut more = Vec::new();
-                resume(&started, &journal, past, &mut bench(&started, 0.01), &mut more).unwrap();
-                journal.append(&mut more);
+                let bench = &mut bench(&started, 0.01);
+                let journal = gone_on(&started, &whole[..end], past, bench).unwrap();
                 assert_eq!(journal, whole, "{past:?} after {end} events");
             }
         }
@@ -264,13 +242,12 @@ fn time_ends_it_with_a_confirmed_answer_or_says_that_it_has_none() {
         started.budget_ns = Some(seconds * SECOND);
         let (finding, _) = ran(&started, 0.005);
         let found = finding.search.unwrap();
-        assert!(finding.at_ns <= seconds * SECOND, "{} s of {seconds}", finding.at_ns / SECOND);
+        assert!(finding.at_ns <= seconds * SECOND);
         match found.end {
             SearchEnd::Confirmed => assert!(laws(&started, found.setting.unwrap()).1 <= 130.0),
-            SearchEnd::Unfinished | SearchEnd::Undecided => assert!(found.why.is_some()),
+            SearchEnd::Unfinished | SearchEnd::Undecided => assert!(found.why.is_some() && seconds < 40),
             other => panic!("{other:?} after {seconds} s"),
         }
-        assert!(seconds < 40 || found.end == SearchEnd::Confirmed, "{found:?}");
     }
 }
 
@@ -283,22 +260,19 @@ fn a_race_that_time_ends_decides_by_what_it_has_and_says_what_it_would_have_need
         let (finding, journal) = ran(&started, noise);
         let found = finding.search.unwrap();
         let of_baseline = |event: &Event| matches!(event, Event::TrialStarted(trial) if trial.setting == 0);
-        let ran_baseline = journal.iter().any(of_baseline);
+        let in_time = finding.reason != CloseReason::Budget;
         match found.end {
             SearchEnd::Confirmed => {
-                confirmed += 1;
-                early += u32::from(finding.reason == CloseReason::Budget);
+                (confirmed, early) = (confirmed + 1, early + u32::from(!in_time));
                 assert!(laws(&started, found.setting.unwrap()).1 <= 130.0, "{found:?}");
             }
-            SearchEnd::Undecided => {
-                assert!(found.setting.is_none() || ran_baseline, "a guess needs the baseline: {found:?}")
-            }
+            // A guess needs the baseline.
+            SearchEnd::Undecided => assert!(found.setting.is_none() || journal.iter().any(of_baseline)),
             other => panic!("{other:?} after {seconds} s"),
         }
-        assert_eq!(found.trials_needed.is_some(), finding.reason == CloseReason::Budget, "{found:?}");
+        assert_eq!(found.trials_needed.is_none(), in_time, "{found:?}");
         assert!(found.trials_needed.is_none_or(|trials| (1..=132).contains(&trials)), "{found:?}");
     }
-    println!("{confirmed} confirmed, {early} of them when time ended it");
     assert!(confirmed > 20 && early > 0, "{confirmed}, {early}");
 }
 
@@ -309,26 +283,21 @@ fn what_is_refused_leaves_at_once_and_what_fails_never_enters() {
     let mut trials_at = BTreeMap::new();
     let mut formula = |trial: &PlannedTrial| {
         *trials_at.entry(trial.setting).or_insert(0) += 1;
-        match trial.setting {
-            0 => Ok(answer(laws(&laws_of, 0), 0.005, trial, 6)),
-            setting if setting % 3 == 0 => Err(Void::NotTurned { why: "invalid argument".into() }),
-            setting if setting % 3 == 1 => Err(Void::LoadFailed { why: "out of cheese".into() }),
-            setting => Ok(answer(laws(&laws_of, setting), 0.005, trial, 6)),
+        match (trial.setting, trial.setting % 3) {
+            (1.., 0) => Err(Void::NotTurned { why: "invalid argument".into() }),
+            (1.., 1) => Err(Void::LoadFailed { why: "out of cheese".into() }),
+            (setting, _) => Ok(answer(laws(&laws_of, setting), 0.005, trial, 6)),
         }
     };
     let mut journal = Vec::new();
     let finding = run(&started, &mut FormulaBench::new(SECOND, &mut formula), &mut journal).unwrap();
     assert!(finding.levels.iter().all(|level| level.setting % 3 == 2 || level.setting == 0));
-    let found = finding.search.unwrap();
-    assert!(found.setting.is_none_or(|setting| setting % 3 == 2), "{found:?}");
+    assert!(finding.search.unwrap().setting.is_none_or(|setting| setting % 3 == 2));
     for (setting, trials) in trials_at.iter().filter(|(setting, _)| **setting != 0) {
-        match setting % 3 {
-            0 => assert_eq!(*trials, 1, "{setting} was refused and asked for again"),
-            1 => assert!(*trials <= 3, "{setting} failed {trials} times"),
-            _ => {}
-        }
+        // What is refused is asked for once, and what fails three times.
+        assert!(*trials <= [1, 3, u32::MAX][*setting as usize % 3], "{setting}: {trials}");
     }
-    let left = |event: &Event| matches!(event, Event::SettingLeft { why, .. } if why == "refused: invalid argument");
+    let left = |event: &Event| matches!(event, Event::SettingLeft { why, .. } if why.contains("invalid argument"));
     assert!(count(&journal, left) > 0);
 }
 
@@ -344,35 +313,28 @@ fn a_stop_tells_the_best_so_far() {
     assert_eq!(finding.reason, CloseReason::Stopped);
     let found = finding.search.unwrap();
     assert_eq!(found.end, SearchEnd::Unfinished);
-    let best = found.setting.expect("twelve trials find something here");
+    let best = found.setting.unwrap();
     assert!(laws(&started, best).0 < laws(&started, 0).0);
 }
 
 #[test]
 fn a_knobs_own_value_is_a_goal_without_noise() {
     let mut started = search(130.0, &CLOCKS[1..3], 9);
-    let values: Vec<f64> = started
-        .search
-        .iter()
-        .flat_map(|plan| &plan.points)
-        .map(|point| CLOCKS[1 + usize::from(point[0].unwrap())])
-        .collect();
-    if let Some(plan) = &mut started.search {
-        plan.goal = SearchGoal { name: "freq".into(), better: Better::Lower, known: values, found: None };
-    }
+    let clock = |point: &Vec<Option<u16>>| CLOCKS[1 + usize::from(point[0].unwrap())];
+    let known = plan(&mut started).points.iter().map(clock).collect();
+    plan(&mut started).goal = SearchGoal { name: "freq".into(), better: Better::Lower, known, found: None };
     let (finding, _) = ran(&started, 0.005);
     let found = finding.search.unwrap();
-    assert_eq!(found.end, SearchEnd::Confirmed);
-    assert_eq!(found.change, None, "as found there is no value to compare with");
-    assert!(found.shares.is_empty() && found.unshared.unwrap().contains("no freq to compare with"));
+    // As found there is no value to compare with.
+    assert_eq!((found.end, found.change), (SearchEnd::Confirmed, None));
+    assert!(found.shares.is_empty() && found.unshared.is_some());
     // Found at a clock that is known, its change is the clock's alone, to the last digit and without a run between.
-    started.search.as_mut().unwrap().goal.found = Some(2.6);
+    plan(&mut started).goal.found = Some(2.6);
     let (finding, journal) = ran(&started, 0.005);
     let found = finding.search.unwrap();
     let change = CLOCKS[1 + usize::from(found.setting.unwrap() > 5)] / 2.6 - 1.0;
-    let shares: Vec<(&str, f64)> = found.shares.iter().map(|it| (it.factor.as_str(), it.change)).collect();
-    assert_eq!(shares, [("freq", change), ("rx-usecs", 0.0)]);
-    assert_eq!(count(&journal, explaining), 0);
+    let shares: Vec<f64> = found.shares.iter().map(|it| it.change).collect();
+    assert_eq!((shares, count(&journal, explaining)), (vec![change, 0.0], 0));
     assert!(laws(&started, found.setting.unwrap()).1 <= 130.0);
 }
 
@@ -387,7 +349,7 @@ fn claims(seed: u64, clocks: &[f64]) -> bool {
 /// As [`breaks`] of a limit against the baseline: every setting lies a tenth of a percent above that.
 fn breaks_against_found(seed: u64, clocks: &[f64]) -> bool {
     let mut started = search(0.02, clocks, seed);
-    started.search.as_mut().unwrap().requirements[0].relative = true;
+    plan(&mut started).requirements[0].relative = true;
     let mut bench = FormulaBench::new(SECOND, |trial: &PlannedTrial| {
         let (power, tail) = if trial.setting == 0 { (60.0, 100.0) } else { (50.0, 102.1) };
         Ok(answer((power, tail), 0.02, trial, seed))
