@@ -197,9 +197,3 @@ pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
-
-/// Words as one types them: each between spaces, or between two backquotes.
-pub(crate) fn split(words: &str) -> Vec<&str> {
-    let parts = words.split('`').enumerate();
-    parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
-}

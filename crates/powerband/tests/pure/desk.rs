@@ -275,3 +275,9 @@ pub(crate) fn level<'a>(report: &'a Report, label: &str, metric: &str) -> &'a po
 pub(crate) fn typical(report: &Report, label: &str, metric: &str) -> f64 {
     level(report, label, metric).typical.unwrap()
 }
+
+/// Words as one types them: each between spaces, or between two backquotes.
+pub(crate) fn split(words: &str) -> Vec<&str> {
+    let parts = words.split('`').enumerate();
+    parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
+}

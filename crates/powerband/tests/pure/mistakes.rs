@@ -3,15 +3,6 @@ use std::fs;
 
 use crate::desk::{Desk, text};
 
-/// Refused with `code` before anything began: no experiment is kept, nothing is changed; the sentence.
-#[track_caller]
-fn refuses(line: &str, code: i32) -> String {
-    let desk = Desk::new();
-    let why = desk.run(&line.split(' ').collect::<Vec<_>>()).refused(code);
-    assert_eq!((desk.experiments(), desk.turned()), (0, 0));
-    why
-}
-
 #[test]
 fn what_fail_on_names_ends_with_one() {
     let desk = Desk::new();
