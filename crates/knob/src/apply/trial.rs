@@ -39,7 +39,11 @@ impl Run<'_> {
                 text.trim()
             )));
         }
-        self.machine.undo(acted.entry, true)?;
+        if self.machine.undo(acted.entry, true)?.stays_open() {
+            return Err(unrestorable(
+                "the kernel took the value that is there, and refused it when it was written again".into(),
+            ));
+        }
         self.applied.entries.retain(|&id| id != acted.entry);
         let after = self.neighbours(path);
         let moved: Vec<(String, String)> = before.into_iter().filter(|file| !after.contains(file)).collect();
