@@ -71,7 +71,7 @@ fn refused(words: &str) -> String {
     };
     assert_ne!(wrong, text, "{words}");
     let why = Profile::parse(&wrong).unwrap_err().to_string();
-    assert!(!why.contains('\n') && why.len() < 400, "{why}");
+    assert!(!why.contains('\n') && why.len() < 600, "{why}");
     why
 }
 
