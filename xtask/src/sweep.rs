@@ -226,21 +226,7 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
         println!("── {what} from seed {seed}");
         let mut tally = Tally::default();
         if matches!(kind, Kind::Chance | Kind::FleetStatistics) && asked.target.is_none() {
-            let only = if kind == Kind::Chance { "" } else { kind.name() };
-            let mut command = cargo();
-            command.args([
-                "run",
-                "--profile",
-                "sweep",
-                "-p",
-                TABLES,
-                "--",
-                "--seed",
-                &seed.to_string(),
-                "--only",
-                only,
-            ]);
-            tally.add(Tally::check(succeeds(&mut command)?, "error rates: the lines BROKEN above"));
+            tally.add(tables(if kind == Kind::Chance { "" } else { kind.name() }, seed)?);
         }
         for (package, arguments) in swept {
             if packages.iter().any(|known| known.name == *package) {
@@ -251,9 +237,7 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
                 if asked.target.is_none() || kind == Kind::Faults {
                     command.env(LONG, "1").env(SEED, seed.to_string());
                 }
-                if let Some(count) = count {
-                    command.env(COUNT, count.to_string());
-                }
+                command.envs(count.map(|count| (COUNT, count.to_string())));
                 tally.add(one(command, package, arguments, asked.target)?);
             }
         }
@@ -276,6 +260,13 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
     }
     println!("{sum}");
     Ok(sum.well() && sum.passed > 0)
+}
+
+/// Has the tables of error rates printed, or those of a part, and answers whether all limits hold.
+fn tables(part: &str, seed: u64) -> Result<Tally> {
+    let seed = seed.to_string();
+    let words = ["run", "--profile", "sweep", "-p", TABLES, "--", "--seed", &seed, "--only", part];
+    Ok(Tally::check(succeeds(cargo().args(words))?, "error rates: the lines BROKEN above"))
 }
 
 /// Has `cargo` test a package, for this machine or another architecture.

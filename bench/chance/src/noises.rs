@@ -3,7 +3,7 @@
 use crate::row::{Limit, Row, Table, once, row};
 use crate::{linear, spending};
 use powerband_stats::{Claim, Draws, Rules, TableLook};
-use powerband_testkit::machines::{Machine, MachineResult, Reading, all};
+use powerband_testkit::machines::{DisturbedMachine, DisturbedResult, TrialReading, all};
 
 /// Experiments of a cell.
 const RUNS: u32 = 4000;
@@ -11,31 +11,31 @@ const RUNS: u32 = 4000;
 const FIVE: Limit = Limit::Most(6.25);
 const FROM: &str = "5 % and what chance adds in 4,000 experiments; less strict ones are known and explained in docs/design/error-rates.md";
 
-fn play(machine: &Machine, rules: &Rules, blocks: u32, effect: f64, key: u64) -> MachineResult {
+fn play(machine: &DisturbedMachine, rules: &Rules, blocks: u32, effect: f64, key: u64) -> DisturbedResult {
     machine.experiment(rules, &spending(), blocks, effect, key).unwrap()
 }
 
-fn any(ended: &MachineResult, is: fn(Claim) -> bool) -> f64 {
+fn any(ended: &DisturbedResult, is: fn(Claim) -> bool) -> f64 {
     once(ended.claims.iter().copied().any(is))
 }
 
 /// A row for each machine that is wanted.
 fn rows(
-    wanted: fn(&Machine) -> bool,
-    limits: fn(&Machine) -> Vec<Limit>,
-    play: fn(&Machine, u64) -> Vec<f64>,
+    wanted: fn(&DisturbedMachine) -> bool,
+    limits: fn(&DisturbedMachine) -> Vec<Limit>,
+    play: fn(&DisturbedMachine, u64) -> Vec<f64>,
 ) -> Vec<Row> {
     let machines = all().into_iter().filter(wanted);
     machines.map(|machine| row((machine.name, ""), RUNS, &limits(&machine), move |key| play(&machine, key))).collect()
 }
 
-fn is_steep(machine: &Machine) -> bool {
+fn is_steep(machine: &DisturbedMachine) -> bool {
     ["2", "5", "20"].iter().any(|slope| machine.name == format!("slope of {slope} s.d. a trial"))
 }
 
 /// False differences, false "same", power and trials.
 fn by_noise() -> Table {
-    let limits = |machine: &Machine| {
+    let limits = |machine: &DisturbedMachine| {
         let known = match machine.name {
             "one setting skewed, the means alike" => Some(14.0),
             "one setting adds 2 s.d. to the next trial, 2 settings" => Some(19.0),
@@ -48,7 +48,7 @@ fn by_noise() -> Table {
             if is_steep(machine) { (Limit::Least(95.0), Limit::Most(19.0)) } else { (Limit::Any, Limit::Any) };
         vec![known.map_or(FIVE, Limit::Most), same, power, trials]
     };
-    let play = |machine: &Machine, key| {
+    let play = |machine: &DisturbedMachine, key| {
         // Just beyond the margin: whatever is called the same is not.
         let [none, beyond, above] = [(0.5, 0.0), (2.0, 2.05), (0.5, 2.0)]
             .map(|(margin, effect)| play(machine, &linear(margin), 20, effect, key ^ effect.to_bits()));
@@ -71,7 +71,7 @@ fn named() -> Table {
     ];
     const WAVES: [&str; 3] =
         ["square wave of 2 trials", "square wave of 6 trials", "square wave of 3 trials, 3 settings"];
-    let limits = |machine: &Machine| {
+    let limits = |machine: &DisturbedMachine| {
         let after = match (machine.name.contains("next trial"), machine.settings) {
             // In step with two blocks: what a setting leaves and what the wave does are much alike. The period is named as well.
             (false, 2) if machine.name.starts_with("square wave of 6") => Limit::Most(12.0),
@@ -86,7 +86,7 @@ fn named() -> Table {
         };
         vec![after, period, if is_steep(machine) { Limit::Least(99.0) } else { Limit::Any }]
     };
-    let play = |machine: &Machine, key| {
+    let play = |machine: &DisturbedMachine, key| {
         let look = play(machine, &linear(0.5), 20, 0.0, key).look;
         let says = |says: fn(&TableLook) -> bool| once(look.as_ref().is_some_and(says));
         let shown = [
@@ -103,12 +103,12 @@ fn named() -> Table {
 /// What a report says of a difference of two settings: shown also with an effect on the next trial allowed for, or named as
 /// resting on none.
 fn without_after() -> Table {
-    let limits = |machine: &Machine| {
+    let limits = |machine: &DisturbedMachine| {
         // Of one setting that differs by its own nature, or by a state it stays in, this says nothing.
         let alone = machine.name.starts_with("one setting wanders alone");
         vec![Limit::Any, Limit::Any, if alone { Limit::Any } else { FIVE }]
     };
-    let play = |machine: &Machine, key| {
+    let play = |machine: &DisturbedMachine, key| {
         let [none, above] = [0.0, 2.0].map(|effect| {
             let look = play(machine, &linear(0.5), 20, effect, key).look?;
             let setting = look.settings.iter().find(|it| it.claim.is_difference())?.clone();
@@ -132,9 +132,10 @@ fn without_after() -> Table {
 
 /// A skewed setting with the mean of the other: its typical trial differs, its mean does not.
 fn means() -> Table {
-    let wanted =
-        |machine: &Machine| ["normal", "log-normal", "one setting skewed, the means alike"].contains(&machine.name);
-    let play = |machine: &Machine, key: u64| {
+    let wanted = |machine: &DisturbedMachine| {
+        ["normal", "log-normal", "one setting skewed, the means alike"].contains(&machine.name)
+    };
+    let play = |machine: &DisturbedMachine, key: u64| {
         let rules = Rules { margin: 0.5, ..Rules::mean() };
         let (none, above) = (play(machine, &rules, 20, 0.0, key), play(machine, &rules, 20, 2.0, !key));
         let higher = once(above.claims[0] == Claim::Higher);
@@ -147,17 +148,17 @@ fn means() -> Table {
 
 /// Settings that are not the same, whose readings nearly are.
 fn nearly_the_same() -> Table {
-    let case = |name: &'static str, blocks: u32, start: fn(f64) -> Reading, sd: f64| {
-        let machine = Machine { name, settings: 1, start: Box::new(move |_| start(sd)) };
+    let case = |name: &'static str, blocks: u32, start: fn(f64) -> TrialReading, sd: f64| {
+        let machine = DisturbedMachine { name, settings: 1, start: Box::new(move |_| start(sd)) };
         let play = move |key| vec![any(&play(&machine, &linear(0.5), blocks, 0.0, key), Claim::is_same)];
         row((name, &sd.to_string()), RUNS, &[FIVE], play)
     };
     // Margin 0.5: what truly differs by 0.55 is never the same, though it may read so.
-    let steps = |sd: f64| -> Reading {
+    let steps = |sd: f64| -> TrialReading {
         Box::new(move |_, setting, _, draws: &mut Draws| (100.1 + 0.55 * setting as f64 + sd * draws.normal()).round())
     };
     // Typical trials are alike; a twentieth is 20 s.d. slower, so the mean is 1 s.d. higher, twice the margin.
-    let rare = |sd: f64| -> Reading {
+    let rare = |sd: f64| -> TrialReading {
         Box::new(move |_, setting, _, draws: &mut Draws| {
             let slow = setting == 1 && draws.uniform() < 0.05;
             sd * draws.normal() + if slow { 20.0 } else { 0.0 }

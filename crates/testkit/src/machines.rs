@@ -8,27 +8,27 @@ use powerband_stats::{
 };
 
 /// A trial's deviation in standard deviations, from its number, its setting and the setting before it.
-pub type Reading = Box<dyn FnMut(u32, usize, usize, &mut Draws) -> f64>;
+pub type TrialReading = Box<dyn FnMut(u32, usize, usize, &mut Draws) -> f64>;
 
 /// A new machine, by key.
-pub type Start = Box<dyn Fn(u64) -> Reading + Send + Sync>;
+pub type NewMachine = Box<dyn Fn(u64) -> TrialReading + Send + Sync>;
 
 /// A machine on which settings are compared that differ in nothing, or in what is said.
-pub struct Machine {
+pub struct DisturbedMachine {
     /// What disturbs it.
     pub name: &'static str,
     /// Settings compared with the reference.
     pub settings: usize,
     /// A new machine, by key.
-    pub start: Start,
+    pub start: NewMachine,
 }
 
 fn machine(
     name: &'static str,
     settings: usize,
     reading: impl Fn(u32, usize, usize, &mut Draws) -> f64 + Copy + Send + Sync + 'static,
-) -> Machine {
-    Machine { name, settings, start: Box::new(move |_| Box::new(reading)) }
+) -> DisturbedMachine {
+    DisturbedMachine { name, settings, start: Box::new(move |_| Box::new(reading)) }
 }
 
 /// Noise of [`Noise::ALL`], in words.
@@ -49,13 +49,13 @@ const NAMES: [&str; 12] = [
 
 /// All machines. Of the last three the error rate is known not to hold.
 #[must_use]
-pub fn all() -> Vec<Machine> {
+pub fn all() -> Vec<DisturbedMachine> {
     let broken = [skewed(), after(2.0, 1, "one setting adds 2 s.d. to the next trial, 2 settings"), wanders()];
     named().into_iter().chain(unnamed()).chain(independent()).chain(broken).collect()
 }
 
 /// How an experiment on a machine ended.
-pub struct MachineResult {
+pub struct DisturbedResult {
     /// Claims by setting, setting 1 first.
     pub claims: Vec<Claim>,
     /// Trials run.
@@ -64,7 +64,7 @@ pub struct MachineResult {
     pub look: Option<TableLook>,
 }
 
-impl Machine {
+impl DisturbedMachine {
     /// Runs one experiment of at most so many blocks, decided settings leaving; all settings but the reference are `effect`
     /// higher.
     ///
@@ -77,7 +77,7 @@ impl Machine {
         blocks: u32,
         effect: f64,
         key: u64,
-    ) -> Result<MachineResult, Error> {
+    ) -> Result<DisturbedResult, Error> {
         let mut draws = Draws::new(key, Purpose::Trial, 7, 0);
         let mut reading = (self.start)(key);
         let mut judge = MetricJudge::new(self.settings, rules.clone(), Arc::clone(spending))?;
@@ -103,45 +103,45 @@ impl Machine {
                 break;
             }
         }
-        Ok(MachineResult { claims: judge.claims().collect(), trials, look: judge.look(&table).ok() })
+        Ok(DisturbedResult { claims: judge.claims().collect(), trials, look: judge.look(&table).ok() })
     }
 }
 
 /// Textbook noise.
-fn named() -> Vec<Machine> {
-    let start = |model: Noise| -> Start {
+fn named() -> Vec<DisturbedMachine> {
+    let start = |model: Noise| -> NewMachine {
         Box::new(move |key| {
             let mut stream = NoiseStream::new(model, key, 5, 40);
             Box::new(move |trial, _, _, _| stream.at(trial as usize))
         })
     };
     let all = Noise::ALL.into_iter();
-    all.zip(NAMES).map(|(model, name)| Machine { name, settings: 1, start: start(model) }).collect()
+    all.zip(NAMES).map(|(model, name)| DisturbedMachine { name, settings: 1, start: start(model) }).collect()
 }
 
-fn drifts(per_trial: f64, settings: usize, name: &'static str) -> Machine {
+fn drifts(per_trial: f64, settings: usize, name: &'static str) -> DisturbedMachine {
     machine(name, settings, move |trial, _, _, draws| draws.normal() + per_trial * f64::from(trial))
 }
 
-fn square(period: u32, settings: usize, name: &'static str) -> Machine {
+fn square(period: u32, settings: usize, name: &'static str) -> DisturbedMachine {
     square_from(0, period, settings, name)
 }
 
 /// A square wave whose first trial is so many trials after a change down.
-fn square_from(first: u32, period: u32, settings: usize, name: &'static str) -> Machine {
+fn square_from(first: u32, period: u32, settings: usize, name: &'static str) -> DisturbedMachine {
     let high = move |trial: u32| f64::from(u8::from((first + trial) % period >= period.div_ceil(2)));
     machine(name, settings, move |trial, _, _, draws| draws.normal() + 5.0 * high(trial))
 }
 
 /// So many settings from the first are so many times as noisy.
-fn noisier(times: f64, noisy: usize, settings: usize, name: &'static str) -> Machine {
+fn noisier(times: f64, noisy: usize, settings: usize, name: &'static str) -> DisturbedMachine {
     machine(name, settings, move |_, setting, _, draws| {
         draws.normal() * if (1..=noisy).contains(&setting) { times } else { 1.0 }
     })
 }
 
 /// What was found when the program was tried with noises it had not been made for.
-fn unnamed() -> Vec<Machine> {
+fn unnamed() -> Vec<DisturbedMachine> {
     vec![
         drifts(2.0, 1, "slope of 2 s.d. a trial"),
         drifts(5.0, 1, "slope of 5 s.d. a trial"),
@@ -166,7 +166,7 @@ fn unnamed() -> Vec<Machine> {
 }
 
 /// The exponential of a normal, less its mean, for one setting: shape 1.
-fn skewed() -> Machine {
+fn skewed() -> DisturbedMachine {
     let mean = libm::exp(0.5);
     machine("one setting skewed, the means alike", 1, move |_, setting, _, draws| {
         if setting == 1 { libm::exp(draws.normal()) - mean } else { draws.normal() }
@@ -174,14 +174,14 @@ fn skewed() -> Machine {
 }
 
 /// One setting changes the trial after it.
-fn after(effect: f64, settings: usize, name: &'static str) -> Machine {
+fn after(effect: f64, settings: usize, name: &'static str) -> DisturbedMachine {
     let kept = move |before: usize| if before == 1 { effect } else { 0.0 };
     machine(name, settings, move |_, _, before, draws| draws.normal() + kept(before))
 }
 
 /// One setting moves by 2 s.d. for tens of trials.
-fn wanders() -> Machine {
-    let start = |_| -> Reading {
+fn wanders() -> DisturbedMachine {
+    let start = |_| -> TrialReading {
         let mut state = None;
         Box::new(move |_, setting, _, draws| {
             let last = state.unwrap_or_else(|| draws.normal());
@@ -190,13 +190,17 @@ fn wanders() -> Machine {
             draws.normal() + if setting == 1 { 2.0 * now } else { 0.0 }
         })
     };
-    Machine { name: "one setting wanders alone by 2 s.d. for tens of trials", settings: 1, start: Box::new(start) }
+    DisturbedMachine {
+        name: "one setting wanders alone by 2 s.d. for tens of trials",
+        settings: 1,
+        start: Box::new(start),
+    }
 }
 
 /// Two chosen without regard to the method, on which nothing was tuned: flicker noise as the sum of a slow process an octave,
 /// and a machine that changes between three levels after heavy-tailed times, with noise skewed to one side.
-fn independent() -> Vec<Machine> {
-    let flicker = |_| -> Reading {
+fn independent() -> Vec<DisturbedMachine> {
+    let flicker = |_| -> TrialReading {
         let mut octaves = [0.0f64; 8];
         Box::new(move |trial, _, _, draws| {
             for (place, state) in octaves.iter_mut().enumerate() {
@@ -207,7 +211,7 @@ fn independent() -> Vec<Machine> {
             octaves.iter().sum::<f64>() / 8.0f64.sqrt()
         })
     };
-    let levels = |_| -> Reading {
+    let levels = |_| -> TrialReading {
         let (mut until, mut level) = (0.0, 0.0);
         Box::new(move |trial, _, _, draws| {
             while f64::from(trial) >= until {
@@ -219,7 +223,7 @@ fn independent() -> Vec<Machine> {
             0.5 * (a * a + b * b) - 1.0 + level
         })
     };
-    let machine = |name, start: fn(u64) -> Reading| Machine { name, settings: 2, start: Box::new(start) };
+    let machine = |name, start: fn(u64) -> TrialReading| DisturbedMachine { name, settings: 2, start: Box::new(start) };
     vec![
         machine("flicker noise (1/f), 3 settings", flicker),
         machine("three levels after heavy-tailed times, skewed, 3 settings", levels),

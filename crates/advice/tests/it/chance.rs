@@ -5,7 +5,7 @@ use powerband_advice::{Factor, FactorKind, SearchConclusion as End, Space};
 use powerband_stats::{Draws, Purpose};
 use powerband_testkit::replay::{Played, ReplayTable};
 
-use crate::{few, server};
+use crate::{few, just_above, server};
 
 /// Searches of tables that seeds draw, from the first seed on.
 fn all(count: u64, drawn: impl Fn(u64) -> ReplayTable) -> Vec<Played> {
@@ -38,19 +38,17 @@ fn a_server_is_searched_in_few_settings_and_its_bound_is_kept() {
 #[test]
 fn nothing_is_claimed_where_nothing_is_better_or_keeps_the_limit() {
     // No knob does anything; and every setting that saves lies half a percent above the limit.
-    let idle = all(8, |seed| {
+    let idle = all(6, |seed| {
         let mut table = server(seed, 0.9);
         table.goal.fill(table.start.0);
         table.tail.fill(table.start.1);
         table.limit = table.start.1 + 0.2;
         table
     });
-    assert!(count(&idle, confirmed) <= 3 && count(&idle, |played| played.runs >= 100) <= 4);
+    assert!(count(&idle, confirmed) <= 3 && count(&idle, |played| played.runs >= 100) <= 3);
     let above = all(3, |seed| {
         let mut table = server(seed, 0.5).varied(seed, 0.4, server(seed, 0.5).limit);
-        for (goal, tail) in table.goal.iter().zip(&mut table.tail) {
-            *tail = if *goal < table.start.0 - 0.01 { table.limit + 0.005 } else { *tail };
-        }
+        just_above(&mut table);
         table
     });
     assert!(count(&above, |played| played.broken) <= 2);
@@ -59,7 +57,7 @@ fn nothing_is_claimed_where_nothing_is_better_or_keeps_the_limit() {
 #[test]
 fn a_safe_search_seldom_exceeds_the_bound() {
     let (mut over, mut runs) = ([0, 0], 0);
-    for seed in 1..=6 {
+    for seed in 1..=4 {
         let table = server(seed, 0.2);
         let mut problem = table.problem(seed);
         over[0] += table.play(problem.clone(), 1.0).unwrap().far_over;

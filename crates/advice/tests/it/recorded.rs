@@ -5,10 +5,10 @@ use powerband_advice::{Candidate, Observation, Problem, Search};
 use powerband_testkit::replay::ReplayTable;
 use std::fmt::Write as _;
 
-use crate::{few, louder, searched, server};
+use crate::{few, just_above, louder, searched, server};
 
 /// What is asked of a table in place of its plain problem.
-type Change = fn(&ReplayTable, &mut Problem);
+type Change = fn(&mut ReplayTable, &mut Problem);
 
 #[test]
 fn searches_and_races() {
@@ -20,6 +20,7 @@ fn searches_and_races() {
         problem.bounds[0].limit = f64::MAX;
     };
     let impossible: Change = |table, problem| problem.bounds[0].limit = table.limit - 3.0;
+    let above: Change = |table, _| just_above(table);
     let slow: Change = |_, problem| problem.space.factors[0].switch_s = 120.0;
     let cases = [
         ("plain", plain, 1.0),
@@ -29,13 +30,16 @@ fn searches_and_races() {
         ("impossible", impossible, 1.0),
         ("slow to change", slow, 1.0),
         ("noisy", plain, 4.0),
+        ("just above the limit", above, 1.0),
     ];
     let mut text = String::new();
     for (name, change, times) in cases {
-        for (seed, is_race) in [(6, false), (9, false), (6, true), (9, true)] {
-            let table = if is_race { few(&server(seed, 0.6), seed) } else { server(seed, 0.6) };
+        // Near a limit chance decides which way a search takes.
+        let seeds = if name.starts_with("just above") { 5..9 } else { 6..8 };
+        for (seed, is_race) in seeds.flat_map(|seed| [(seed, false), (seed, true)]) {
+            let mut table = if is_race { few(&server(seed, 0.6), seed) } else { server(seed, 0.6) };
             let mut problem = table.problem(seed);
-            change(&table, &mut problem);
+            change(&mut table, &mut problem);
             let mut answer = louder(&table, seed, times);
             let mut search = Search::new(problem).unwrap();
             search.set_runs_left(60);

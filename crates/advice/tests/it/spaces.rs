@@ -1,11 +1,11 @@
 //! Spaces of other shapes: the start among the points, conditional knobs, more settings than are looked at one by one.
 use powerband_advice::{
-    Ask, Bound, Candidate, Factor, FactorKind, Goal, Observation, Prior, Problem, RunNoise, Search, SearchConclusion,
+    Ask, Bound, Candidate, Factor, FactorKind, Goal, MetricIndex, Prior, Problem, RunNoise, Search, SearchConclusion,
     SearchStage, Space,
 };
 use powerband_stats::{Draws, Purpose};
 
-use crate::{of_table, played, server};
+use crate::{kept, of_table, played, server, valid};
 
 fn factor(name: &str, kind: FactorKind) -> Factor {
     Factor { name: name.to_owned(), kind, switch_s: 0.0 }
@@ -34,12 +34,12 @@ fn a_start_among_the_points_is_run_as_the_start() {
     let mut search = Search::new(problem.clone()).unwrap();
     let (asked, end) = played(problem, of_table(&table, 1));
     assert!(!asked.contains(&Candidate::Point(start)));
-    let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
+    let kept = kept(end);
     assert!(table.is_close(kept.point), "{kept:?}");
     // Told under either name it is the same setting.
-    search.tell(Candidate::Point(start), Observation::Valid { goal: 4.0, bounds: vec![5.0] }, 20.0, 0.0);
-    assert_eq!(search.start_mean(powerband_advice::MetricIndex::Goal), Some(4.0));
-    assert_eq!(search.data(powerband_advice::MetricIndex::Goal).tried[0].point, start);
+    search.tell(Candidate::Point(start), valid(4.0, 5.0), 20.0, 0.0);
+    assert_eq!(search.start_mean(MetricIndex::Goal), Some(4.0));
+    assert_eq!(search.data(MetricIndex::Goal).tried[0].point, start);
 }
 
 /// Four governors, of which one takes a frequency and one a threshold.
@@ -75,8 +75,8 @@ fn conditional_knobs_are_searched_where_they_are_active() {
         let at = |clock: f64| (4.0 + 0.5 * clock, 6.0 - 1.2 * clock);
         let mut random = Draws::new(seed, Purpose::Trial, 21, 0);
         let (asked, end) = played(problem(space.clone(), 5.5, seed), |candidate, _| {
-            let (goal, tail) = at(if let Candidate::Point(point) = candidate { clock(point) } else { 0.8 });
-            Observation::Valid { goal: goal + 0.005 * random.normal(), bounds: vec![tail + 0.01 * random.normal()] }
+            let (goal, tail) = at(candidate.point().map_or(0.8, clock));
+            valid(goal + 0.005 * random.normal(), tail + 0.01 * random.normal())
         });
         assert!(asked.len() < 80, "{} runs", asked.len());
         // The slowest clock that keeps the bound is 5/12; the next two cost 4 and 8 % of the clock's share more.
@@ -88,29 +88,24 @@ fn conditional_knobs_are_searched_where_they_are_active() {
     assert!(found >= 6, "{found} of 8 found");
 }
 
-/// Plays a search among all settings of knobs with so many values each.
-fn plays_large(sides: &[u16]) {
+#[test]
+fn a_space_of_many_thousands_is_searched_by_a_spread_and_neighbours() {
+    let sides = [24, 24, 16];
     let number = |side: &u16| FactorKind::Number((0..*side).map(f64::from).collect());
-    let factors = (0..).zip(sides).map(|(at, side)| factor(&format!("knob{at}"), number(side))).collect();
+    let factors = (0..).zip(&sides).map(|(at, side)| factor(&format!("knob{at}"), number(side))).collect();
     let space = Space::crossed(factors);
     let part = |point: usize, axis: usize| f64::from(space.points[point][axis].unwrap()) / f64::from(sides[axis] - 1);
     let level = |point: usize| 4.0 + 0.3 * part(point, 0) + 0.1 * part(point, 2);
     let tail = |point: usize| 6.0 - 1.0 * part(point, 0) + 0.8 * part(point, 1);
     let mut random = Draws::new(3, Purpose::Trial, 22, 0);
     let (asked, end) = played(problem(space.clone(), 5.6, 3), |candidate, _| {
-        let (goal, tail) =
-            if let Candidate::Point(point) = candidate { (level(point), tail(point)) } else { (4.45, 5.0) };
-        Observation::Valid { goal: goal + 0.004 * random.normal(), bounds: vec![tail + 0.01 * random.normal()] }
+        let (goal, tail) = candidate.point().map_or((4.45, 5.0), |at| (level(at), tail(at)));
+        valid(goal + 0.004 * random.normal(), tail + 0.01 * random.normal())
     });
     assert!(asked.len() < 70, "{} runs", asked.len());
-    let SearchConclusion::Confirmed(kept) = end else { panic!("{end:?}") };
+    let kept = kept(end);
     let kept_level = level(kept.point);
     assert!(tail(kept.point) <= 5.6 && kept_level < 4.0 + 0.3 * 0.4 + 0.05, "{kept_level}");
-}
-
-#[test]
-fn a_space_of_many_thousands_is_searched_by_a_spread_and_neighbours() {
-    plays_large(&[24, 24, 16]);
 }
 
 #[test]
@@ -129,18 +124,13 @@ fn turning_what_is_slow_to_turn_is_weighed() {
                 break;
             }
             let at = |point: usize| ((point / 6) as f64 / 5.0, (point % 6) as f64 / 5.0);
-            let (a, b) = if let Candidate::Point(point) = candidate { at(point) } else { (0.9, 0.9) };
+            let (a, b) = candidate.point().map_or((0.9, 0.9), at);
             let (goal, tail) = (4.0 + 0.2 * a + 0.2 * b, 6.0 - 0.6 * a - 0.6 * b);
             let goal = goal + 0.004 * random.normal();
-            let place = if let Candidate::Point(point) = candidate { point / 6 } else { 6 };
+            let place = candidate.point().map_or(6, |point| point / 6);
             let switch_s = if slow.last().is_none_or(|last| *last == place) { 0.0 } else { slow_s };
             slow.push(place);
-            search.tell(
-                candidate,
-                Observation::Valid { goal, bounds: vec![tail + 0.01 * random.normal()] },
-                20.0,
-                switch_s,
-            );
+            search.tell(candidate, valid(goal, tail + 0.01 * random.normal()), 20.0, switch_s);
         }
         slow.windows(2).filter(|pair| pair[0] != pair[1]).count()
     };

@@ -1,7 +1,6 @@
 //! Tests of the statistics as a caller sees them: worked figures, invariances, recorded results, and error rates in short.
 
 #![expect(clippy::unwrap_used, reason = "what is shared between tests stands outside a test function")]
-#![expect(clippy::print_stdout, reason = "measured rates are worth reading when a test fails")]
 
 mod beginnings;
 mod calibrated;

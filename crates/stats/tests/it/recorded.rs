@@ -153,10 +153,22 @@ fn carry_over_trends_and_modes() {
         text.add("modes", modes(&values));
         let up: Vec<f64> = values.iter().map(|value| 50.0 + value).collect();
         text.add("quantile", quantile_interval(50.0, &up, 0.05));
+        // Limits from far above to far below: holds, open, broken.
         for (first_look, merged) in [(5, None), (9, Some(0.2))] {
-            let limit = Limit { at: 0.6, upper: true, first_look };
             let contrast = level(&values[..12], merged).unwrap();
-            text.add("limit", limit.held(&contrast, &rules, &spending()));
+            let held = |at| Limit { at, upper: true, first_look }.held(&contrast, &rules, &spending());
+            let all = (0..120).map(|step| held(3.0 - 0.05 * f64::from(step)));
+            let letters = all.map(|it| {
+                if it.holds {
+                    'h'
+                } else if it.broken {
+                    'b'
+                } else {
+                    '.'
+                }
+            });
+            text.add("limits", letters.collect::<String>());
+            text.add("limit", held(0.6));
         }
     }
     insta::assert_snapshot!("trends", text.0);
