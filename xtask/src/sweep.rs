@@ -1,5 +1,6 @@
 //! `cargo xtask sweep`: stories of faults, tables of error rates, the long Monte Carlo forms of tests and garbled texts, from a seed nobody has
 //! seen before; and by its name alone what needs a kernel's source.
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -184,6 +185,42 @@ pub(crate) fn parse(words: &[String]) -> Result<Asked> {
     Ok(asked)
 }
 
+impl Asked {
+    /// What a kind of sweep is called, and the tests that it runs.
+    fn parts(&self, kind: Kind) -> (String, &'static [(&'static str, &'static [&'static str])]) {
+        match kind {
+            Kind::Faults => (format!("{} stories of faults", self.seeds), &[FAULTS][..]),
+            Kind::Chance if self.target.is_some() => ("the statistics".to_owned(), &CHANCE_ELSEWHERE[..]),
+            Kind::Chance => ("the long statistical forms".to_owned(), &CHANCE[..]),
+            Kind::FleetStatistics => ("the statistics of fleets".to_owned(), &FLEET_STATISTICS[..]),
+            Kind::Fleet => ("fleets on 64 nodes".to_owned(), &[FLEET][..]),
+            Kind::Guests => ("real kernels in guests".to_owned(), &[GUESTS][..]),
+            Kind::Traces => ("a recording of governors in real kernels".to_owned(), &[TRACES][..]),
+            Kind::Texts => ("garbled texts and broken files".to_owned(), &TEXTS[..]),
+            Kind::Doctor => ("the kernel's configurator and a kernel built by it".to_owned(), &DOCTOR[..]),
+        }
+    }
+}
+
+/// Fetches or builds what a kind of sweep needs besides tests, and answers the variables that name it to them.
+fn surroundings(kind: Kind) -> Result<Vec<(String, PathBuf)>> {
+    let mut names = Vec::new();
+    if kind == Kind::Doctor {
+        let programs = [&BUILDS[..], Tier::Guest.programs()].concat();
+        Fetch::begin(&programs).ready(&programs).map_err(anyhow::Error::msg)?;
+        let kept = kernel_source::get()?;
+        names.extend(SOURCE.map(str::to_owned).into_iter().zip([kept.source, kept.config]));
+    }
+    if kind == Kind::Guests {
+        for name in ["armhf", "arm64"] {
+            let programs = [&boards::PROGRAMS[..], &architecture::named("a board", name)?.needs()].concat();
+            Fetch::begin(&programs).ready(&programs).map_err(anyhow::Error::msg)?;
+            names.push(boards::built(name)?);
+        }
+    }
+    Ok(names)
+}
+
 /// Sweeps and answers whether nothing failed.
 ///
 /// # Errors
@@ -198,31 +235,8 @@ pub(crate) fn run(asked: &Asked) -> Result<bool> {
         Fetch::begin(&programs).ready(&programs).map_err(anyhow::Error::msg)?;
     }
     for kind in Kind::ALL.into_iter().filter(|&kind| asked.takes(kind)) {
-        let (what, swept) = match kind {
-            Kind::Faults => (format!("{} stories of faults", asked.seeds), &[FAULTS][..]),
-            Kind::Chance if asked.target.is_some() => ("the statistics".to_owned(), &CHANCE_ELSEWHERE[..]),
-            Kind::Chance => ("the long statistical forms".to_owned(), &CHANCE[..]),
-            Kind::FleetStatistics => ("the statistics of fleets".to_owned(), &FLEET_STATISTICS[..]),
-            Kind::Fleet => ("fleets on 64 nodes".to_owned(), &[FLEET][..]),
-            Kind::Guests => ("real kernels in guests".to_owned(), &[GUESTS][..]),
-            Kind::Traces => ("a recording of governors in real kernels".to_owned(), &[TRACES][..]),
-            Kind::Texts => ("garbled texts and broken files".to_owned(), &TEXTS[..]),
-            Kind::Doctor => ("the kernel's configurator and a kernel built by it".to_owned(), &DOCTOR[..]),
-        };
-        let mut names = Vec::new();
-        if kind == Kind::Doctor {
-            let programs = [&BUILDS[..], Tier::Guest.programs()].concat();
-            Fetch::begin(&programs).ready(&programs).map_err(anyhow::Error::msg)?;
-            let kept = kernel_source::get()?;
-            names.extend(SOURCE.map(str::to_owned).into_iter().zip([kept.source, kept.config]));
-        }
-        if kind == Kind::Guests {
-            for name in ["armhf", "arm64"] {
-                let programs = [&boards::PROGRAMS[..], &architecture::named("a board", name)?.needs()].concat();
-                Fetch::begin(&programs).ready(&programs).map_err(anyhow::Error::msg)?;
-                names.push(boards::built(name)?);
-            }
-        }
+        let (what, swept) = asked.parts(kind);
+        let names = surroundings(kind)?;
         println!("── {what} from seed {seed}");
         let mut tally = Tally::default();
         if matches!(kind, Kind::Chance | Kind::FleetStatistics) && asked.target.is_none() {

@@ -22,11 +22,17 @@ struct Binary {
     cpu_s: f64,
 }
 
+/// Rows of both tables.
+#[derive(Debug, Default)]
+struct Rows {
+    binaries: Vec<Binary>,
+    /// Tests by title and name, with their wall seconds.
+    tests: Vec<(String, f64)>,
+}
+
 /// Times of all that ran.
 #[derive(Debug, Default)]
-pub(crate) struct Times {
-    rows: Mutex<(Vec<Binary>, Vec<(String, f64)>)>,
-}
+pub(crate) struct Times(Mutex<Rows>);
 
 /// Runs the same command under a shell that reports its CPU time, with libtest's report of each test's time. libtest hides that
 /// option on a stable toolchain; `RUSTC_BOOTSTRAP` shows it and changes nothing else of a program that is already built.
@@ -91,10 +97,10 @@ fn minutes(text: &str) -> Option<f64> {
 impl Times {
     /// Adds what was read of one binary, which took so long.
     pub(crate) fn add(&self, timing: Timing, wall: Duration) {
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (tests, wall_s) = (timing.tests.len(), wall.as_secs_f64());
-        rows.0.push(Binary { title: timing.title, tests, wall_s, cpu_s: timing.cpu_s });
-        rows.1.extend(timing.tests);
+        rows.binaries.push(Binary { title: timing.title, tests, wall_s, cpu_s: timing.cpu_s });
+        rows.tests.extend(timing.tests);
     }
 
     /// Writes both tables to a file.
@@ -106,8 +112,8 @@ impl Times {
     }
 
     fn table(&self) -> String {
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let (binaries, tests) = &mut *rows;
+        let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Rows { binaries, tests } = &mut *rows;
         binaries.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s));
         tests.sort_by(|a, b| b.1.total_cmp(&a.1));
         let mut text = "| test binary | tests | wall s | CPU s |\n|---|--:|--:|--:|\n".to_owned();

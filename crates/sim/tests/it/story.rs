@@ -15,7 +15,6 @@ pub(crate) fn check(name: &str, mut tell: impl FnMut(&str) -> Vec<String>) {
     for line in std::fs::read_to_string(path).unwrap().lines() {
         told += &format!("{line}\n");
         if !line.is_empty() && !line.starts_with('#') {
-            println!("{line}");
             tell(line).into_iter().for_each(|answer| told += &format!("    {answer}\n"));
         }
     }

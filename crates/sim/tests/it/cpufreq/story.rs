@@ -14,6 +14,10 @@ macro_rules! stories {
 
 stories! { boost conservative events files hotplug limits ondemand tunables }
 
+fn named(name: &str) -> Governor {
+    Governor::ALL.into_iter().find(|governor| governor.name() == name).unwrap()
+}
+
 /// `RULES TABLE KHZ GOVERNOR` and what differs from the usual, a `name` or `name=value` each.
 fn boot(text: &str) -> Bench {
     let words: Vec<&str> = text.split(' ').collect();
@@ -50,7 +54,6 @@ fn boot(text: &str) -> Bench {
     };
     let policies = option("policies").unwrap_or("0").split('/').map(policy).collect();
     let mut config = BootConfig::new(rules, policies);
-    let named = |name: &str| Governor::ALL.into_iter().find(|governor| governor.name() == name).unwrap();
     config.default_governor = named(words[3]);
     config.hz = number("hz").unwrap_or(config.hz);
     config.limits_delay_ns = number("limits-delay").unwrap_or(0);
@@ -104,8 +107,7 @@ fn tell(bench: &mut Option<Bench>, line: &str) -> Vec<String> {
         }
         "link" => vec![format!("{:?}", bench.cpufreq.link(first.parse().unwrap()))],
         "module" => {
-            let governor = Governor::ALL.into_iter().find(|governor| governor.name() == first).unwrap();
-            let result = bench.cpufreq.set_governor_loaded(governor, text == "loaded");
+            let result = bench.cpufreq.set_governor_loaded(named(first), text == "loaded");
             vec![result.map_or_else(|errno| errno.name().to_owned(), |()| "done".to_owned())]
         }
         // Loads in percent, a period of so many µs each, then a callback of the scheduler; or a timer of old kernels.
