@@ -32,6 +32,7 @@ mod hooks;
 mod hostile;
 mod interrupted;
 mod kconfig;
+mod kernel_files;
 mod kept;
 mod killed;
 mod leavings;
