@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 /// Tests in the table, slowest first.
 const SLOWEST: usize = 100;
 
-/// Begins the line that the shell prints after a test binary: its children's user and system time.
+/// Stands in the line that the shell prints before its times: its own user and system time, and in the next line its children's.
 const MARK: &str = "powerband-test-times";
 
 /// One test binary, or a part of it that ran as one process.
@@ -37,7 +37,7 @@ pub(crate) struct Times(Mutex<Rows>);
 /// Runs the same command under a shell that reports its CPU time, with libtest's report of each test's time. libtest hides that
 /// option on a stable toolchain; `RUSTC_BOOTSTRAP` shows it and changes nothing else of a program that is already built.
 pub(crate) fn timed(command: &Command) -> Command {
-    let script = format!("\"$@\" -Zunstable-options --report-time; code=$?; echo; echo {MARK} $(times); exit $code");
+    let script = format!("\"$@\" -Zunstable-options --report-time; code=$?; echo; echo {MARK}; times; exit $code");
     let mut shell = Command::new("sh");
     shell.args(["-c", &script, "sh"]).arg(command.get_program()).args(command.get_args());
     shell.env("RUSTC_BOOTSTRAP", "1");
@@ -59,6 +59,8 @@ pub(crate) struct Timing {
     title: String,
     tests: Vec<(String, f64)>,
     cpu_s: f64,
+    /// Lines of the shell's times that come next.
+    of_shell: u8,
 }
 
 impl Timing {
@@ -69,9 +71,13 @@ impl Timing {
 
     /// Takes one line; answers whether it is the shell's, which is no output of the tests.
     pub(crate) fn line(&mut self, line: &str) -> bool {
-        if let Some(times) = line.strip_prefix(MARK) {
-            // The shell's own two, then its children's.
-            self.cpu_s = times.split_whitespace().skip(2).filter_map(minutes).sum();
+        if line == MARK {
+            self.of_shell = 2;
+            return true;
+        }
+        if self.of_shell > 0 {
+            self.of_shell -= 1;
+            self.cpu_s = line.split_whitespace().filter_map(minutes).sum();
             return true;
         }
         if let Some((name, time)) = line.strip_prefix("test ").and_then(test) {
@@ -138,7 +144,8 @@ mod tests {
         let lines =
             ["running 2 tests", "test a::b ... ok <1.250s>", "test c ... FAILED <0.010s>", "test d ... ignored"];
         assert!(!lines.into_iter().any(|line| timing.line(line)));
-        assert!(timing.line(&format!("{MARK} 0m0.01s 0m0.02s 1m1.50s 0m0.50s")));
+        assert!([MARK, "0m0.01s 0m0.02s", "1m1.50s 0m0.50s"].into_iter().all(|line| timing.line(line)));
+        assert!(!timing.line("test result: ok"));
         let times = Times::default();
         times.add(timing, Duration::from_millis(1_300));
         let rows = ["| host/it | 2 | 1.3 | 62.0 |", "| host/it a::b | 1.2 |", "| host/it c | 0.0 |"];

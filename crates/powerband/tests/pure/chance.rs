@@ -47,7 +47,8 @@ fn claimed(desk: &Desk, words: &[&str]) -> bool {
 /// Runs `words` under seeds that have not been seen and holds the false claims against the limit.
 #[track_caller]
 fn seldom_claims(words: &[&str]) {
-    let runs = if long() { 1000 } else { 100 };
+    // Rates are measured by the sweep; here it is shown that the runs end and that a broken rule, which claims half the time, is noticed.
+    let runs = if long() { 1000 } else { 12 };
     let first = first_seed();
     let seeds: Vec<u64> = (0..u64::from(runs)).map(|run| first.wrapping_add(run)).collect();
     let wrong: Vec<&u64> =
