@@ -148,10 +148,11 @@ impl Queue {
         self.running = running;
     }
 
-    /// The clock goes at another speed (1024ths of its highest) from now on.
+    /// The clock goes at another speed (1024ths of its highest) from now on. While a limit is lowered it may be above the new highest; the
+    /// kernel counts that as the highest (Linux 6.12 drivers/base/arch_topology.c, arch/x86/kernel/cpu/aperfmperf.c).
     pub fn set_speed(&mut self, speed: u32, now_ns: u64) {
         self.advance(now_ns);
-        self.speed = u64::from(speed);
+        self.speed = u64::from(speed).min(1 << ONE_SHIFT);
     }
 
     /// Whether a window has ended since this was last asked, up to `now_ns`.
