@@ -315,7 +315,7 @@ fn outcome(changed_to: Option<&str>) -> String {
 }
 
 /// Whether more rights would help.
-fn is_denial(errno: Errno) -> bool {
+pub(crate) fn is_denial(errno: Errno) -> bool {
     matches!(errno, Errno::EACCES | Errno::EPERM | Errno::EROFS)
 }
 

@@ -4,6 +4,7 @@ use powerband_machine::{Action, Turn};
 
 use super::Run;
 use super::moves::moved_by;
+use crate::error::is_denial;
 use crate::kernel_file::{is_kernel_file, undo_of};
 use crate::knob::Turning;
 use crate::{KnobError, Named, Phase, Site};
@@ -34,6 +35,10 @@ impl Run<'_> {
         let acted = self.act(&self.kept(named, site, path, undo.clone()))?;
         let unrestorable = |why: String| KnobError::Unrestorable { knob: named.name.clone(), path: path.clone(), why };
         if let Some(errno) = acted.errno {
+            // The change itself reports that a right is missing.
+            if is_denial(errno) {
+                return Ok(());
+            }
             return Err(unrestorable(format!(
                 "the kernel refuses the value that is there, '{}': {errno}",
                 text.trim()

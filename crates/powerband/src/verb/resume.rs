@@ -5,7 +5,7 @@ use powerband_record::ExperimentHeader;
 use powerband_rig::Names;
 use powerband_session::{Begun, BegunPlan, Options, Resumed, SessionError};
 
-use crate::cli::{Cli, Measuring, Resume, Setup, Shared, Verb};
+use crate::cli::{Cli, Measuring, Resume, Setup, Shared, Verb, with_environment};
 use crate::exit::Answer;
 use crate::failure::not_found;
 use crate::measure::{conclude, overridden};
@@ -52,7 +52,8 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
 
 /// The words it was begun with.
 fn begun_words(header: &ExperimentHeader) -> Option<Cli> {
-    Cli::command().try_get_matches_from(&header.command_line).and_then(|words| Cli::of(&words)).ok()
+    let command = with_environment(Cli::command());
+    command.try_get_matches_from(&header.command_line).and_then(|words| Cli::of(&words)).ok()
 }
 
 /// The plan file it was begun with, and the options that were put into the plan.
