@@ -204,7 +204,7 @@ fn short(ns: u64) -> String {
     format_duration(whole).replace(" 0 s", "").replace(" 0 min", "")
 }
 
-/// The line for an event that `state` has [seen](State::see); none where there is nothing to say.
+/// The line for an event that `state` has [seen](ProgressState::see); none where there is nothing to say.
 #[must_use]
 pub fn progress(event: &Event, state: &ProgressState) -> Option<String> {
     match event {
