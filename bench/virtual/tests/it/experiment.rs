@@ -33,7 +33,7 @@ fn plan() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/counter.toml");
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.contains("for = \"5s\"") && text.contains("blocks = 30"));
-    text.replace("for = \"5s\"", "for = \"0.6s\"").replace("blocks = 30", "blocks = 7\nwarmup = 0\nsettle = \"0\"")
+    text.replace("for = \"5s\"", "for = \"1s\"").replace("blocks = 30", "blocks = 8\nwarmup = 0\nsettle = \"0\"")
 }
 
 /// A line a setting: what both found of it.
