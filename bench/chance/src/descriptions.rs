@@ -1,4 +1,4 @@
-//! What is described next to a verdict: beginnings, carry-over, drift, modes, calibrations, limits.
+//! Descriptions next to a verdict: beginnings, carry-over, drift, modes, calibrations, limits.
 
 use crate::row::{Limit, Row, Table, once, row};
 use crate::verdicts::ended;
@@ -34,7 +34,7 @@ fn first_block_dropped(settings: usize, size: f64, key: u64) -> bool {
     first_block(&table, &linear(0.5)).unwrap() == FirstBlock::Dropped
 }
 
-/// Whether a trend and a step are reported of levels without either.
+/// Trends and steps that are reported of levels without either.
 fn trends(key: u64) -> Vec<f64> {
     let mut draws = Draws::new(key, Purpose::Trial, 0, 0);
     let levels: Vec<f64> = (0..15).map(|_| draws.normal()).collect();
@@ -156,7 +156,7 @@ fn two_modes() -> Table {
     Table { part: "verdicts", title: "Two modes", from: "5 % and what chance adds", columns: &["two modes, %"], rows }
 }
 
-/// Twelve blocks of two, as `calibrate` runs when nothing else is said.
+/// Twelve blocks of two, as `calibrate` runs by default.
 fn calibrated(noise: Noise, sd: f64, relabels: u32, trials: usize, key: u64) -> Calibrated {
     let mut stream = NoiseStream::new(noise, key, 0, trials as u32);
     let value = |place: usize, deviation: f64| CalibrationTrial {

@@ -51,7 +51,7 @@ fn of(nodes: usize, blocks: u32) -> FormulaFleet {
     FormulaFleet { nodes, blocks: (blocks, blocks), ..FormulaFleet::default() }
 }
 
-/// Whether the intervals of the mean and of the spread miss.
+/// Misses of the intervals of the mean and of the spread.
 fn misses(nodes: Nodes<'_>, truth: &FormulaFleet) -> Vec<f64> {
     let effects = effects(nodes);
     let missed = mean(&effects).is_some_and(|mean| {

@@ -59,7 +59,7 @@ fn by_noise() -> Table {
     Table { part: "verdicts", title: "Error rates by noise", from: FROM, columns, rows: rows(|_| true, limits, play) }
 }
 
-/// What is reported of a machine on which nothing differs.
+/// Reports of a machine on which nothing differs.
 fn named() -> Table {
     const QUIET: [&str; 6] = [
         "normal",

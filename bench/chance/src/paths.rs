@@ -97,7 +97,7 @@ fn last_word(noise: Noise, key: u64) -> bool {
     judge.claims().any(|c| c.is_difference())
 }
 
-/// How a quest for a knee on a formula ended: the knee, and trials over ten each.
+/// The end of a search for a knee on a formula: the knee, and trials over ten each.
 fn knee(levels: &[f64], (noise_sd, margin): (f64, f64), noise: Noise, seed: u64) -> (Option<usize>, f64) {
     let k = levels.len();
     let formula = Formula::new(levels.to_vec(), noise_sd, noise);

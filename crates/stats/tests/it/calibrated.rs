@@ -7,7 +7,7 @@ use powerband_stats::calibrate::{
 };
 use powerband_stats::noise::{Noise, NoiseStream};
 
-/// Blocks of two: twelve, as `calibrate` runs when nothing else is said.
+/// Blocks of two: twelve, as `calibrate` runs by default.
 fn trials(sd: f64, key: u64, count: usize) -> Vec<CalibrationTrial> {
     let mut stream = NoiseStream::new(Noise::Gauss, key, 0, count as u32);
     let value = |place: usize, off: f64| CalibrationTrial { block: place as u32 / 2, value: 100.0 * (sd * off).exp() };
