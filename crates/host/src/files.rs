@@ -1,5 +1,5 @@
 //! Files: reading them whole or again and again, and the two ways of writing, to the kernel and to a disk.
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 use powerband_machine::{Entry, Errno, LastChange};
@@ -65,9 +65,21 @@ pub(crate) fn read_attribute(folder: &OwnedFd, name: &str, buffer: &mut Vec<u8>)
 /// How files are opened to be read: never waiting, not even for the other end of a named pipe.
 const READING: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
 
-/// Opens for reading.
+/// Opens for reading: what is read may be written to the file later, as what was there before. Whose links lead where matters only
+/// outside of the kernel's own folders, of which thousands of files are read.
 pub(crate) fn open(path: &str) -> Result<OwnedFd, Errno> {
-    rustix::fs::open(path, READING, Mode::empty()).map_err(errno)
+    let is_kernels = ["/sys/", "/proc/"].iter().any(|root| path.starts_with(root));
+    let opened = if is_kernels {
+        rustix::fs::open(path, READING, Mode::empty())
+    } else {
+        open_guarded(path, READING, Mode::empty())
+    };
+    opened.map_err(errno)
+}
+
+/// Opens an open file once more, for reading: its path may lead elsewhere by now.
+fn reopen(file: &OwnedFd) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(format!("/proc/self/fd/{}", file.as_raw_fd()), READING, Mode::empty()).map_err(errno)
 }
 
 /// The whole text of a file; `buffer` is only working space.
@@ -135,13 +147,13 @@ pub(crate) fn write(path: &str, text: &str) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     match open_guarded(path, flags, Mode::empty()) {
         Ok(file) if belongs_to_kernel(&file) => command(file, text),
-        Ok(file) => replace_content(path, file, text),
+        Ok(file) => replace_content(file, text),
         Err(rustix::io::Errno::NOENT) => create(path, text),
         Err(error) => Err(errno(error)),
     }
 }
 
-/// Opens a file to be written or made. Under sudo, one in a folder of the caller's is opened with the caller's rights, so that no
+/// Opens a file to be read, written or made. Under sudo, one in a folder of the caller's is opened with the caller's rights, so that no
 /// link of theirs leads root where only root may write. Root's own file there is opened where no link is on the way and the
 /// file has no second name.
 fn open_guarded(path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, rustix::io::Errno> {
@@ -237,14 +249,14 @@ fn command(file: OwnedFd, text: &str) -> Result<(), Errno> {
 
 /// Overwrites in place, so that mode, owner and links stay. When the disk is full the old content is restored: it
 /// fits where it was.
-fn replace_content(path: &str, file: OwnedFd, text: &str) -> Result<(), Errno> {
+fn replace_content(file: OwnedFd, text: &str) -> Result<(), Errno> {
     let regular = rustix::fs::fstat(&file)
         .is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::RegularFile);
     if !regular {
         return command(file, text);
     }
     let mut before = Vec::new();
-    let kept = open(path).and_then(|old| read_bytes(&old, &mut before).map(<[u8]>::len));
+    let kept = reopen(&file).and_then(|old| read_bytes(&old, &mut before).map(<[u8]>::len));
     if kept == Err(Errno::EFBIG) {
         return Err(Errno::EFBIG);
     }

@@ -80,3 +80,45 @@ fn a_file_of_after_2038_is_dated_so_on_every_machine() {
     let changed = last_change(path.to_str().unwrap()).unwrap();
     assert_eq!(changed.unix_s, 2_208_988_800);
 }
+
+/// The old text comes from the file that is open: a path may lead to another one by then.
+#[test]
+fn what_cannot_be_written_whole_gets_its_own_old_text_back() {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+    let file = memfd_create("sealed", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    let old = "a".repeat(5000);
+    write_at_start(&file, old.as_bytes()).unwrap();
+    // The first page is written, and the second would be too long, as on a full disk.
+    fcntl_add_seals(&file, SealFlags::GROW).unwrap();
+    let seen = file.try_clone().unwrap();
+    assert_eq!(replace_content(file, &"b".repeat(10_000)), Err(Errno::EPERM));
+    assert_eq!(read_open(&seen, &mut Vec::new()).unwrap(), old);
+}
+
+/// What root reads for somebody who called sudo could be written to a file of theirs later.
+#[test]
+fn under_sudo_no_link_of_the_callers_is_read_with_roots_rights() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::create_dir(at("home")).unwrap();
+    std::fs::write(at("roots"), "secret").unwrap();
+    std::fs::set_permissions(at("roots"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::write(at("home/own"), "own").unwrap();
+    std::os::unix::fs::symlink(at("roots"), at("home/link")).unwrap();
+    std::fs::hard_link(at("roots"), at("home/name")).unwrap();
+    for name in ["home", "home/own"] {
+        std::os::unix::fs::chown(at(name), Some(65_534), Some(65_534)).unwrap();
+    }
+    let of_sudo = [("SUDO_UID", "65534"), ("SUDO_GID", "65534")];
+    let environment = of_sudo.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    crate::surroundings::Surroundings::of(environment, std::path::PathBuf::new()).during(|| {
+        let read = |name: &str| read(at(name).to_str().unwrap(), &mut Vec::new());
+        assert_eq!(read("home/own").unwrap(), "own");
+        assert_eq!((read("home/link"), read("home/name")), (Err(Errno::EACCES), Err(Errno::EACCES)));
+        assert_eq!(read("roots").unwrap(), "secret");
+    });
+}
