@@ -4,6 +4,7 @@
 //! before the action it announces. A last line that is torn was never acted on; an altered line is told of and set
 //! aside, the others stand.
 mod format;
+mod rounded;
 mod settle;
 mod store;
 
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 pub use self::format::Damage;
 use self::format::{Kind, Part, Record, encode};
 pub use self::settle::EntryOrigin;
-use self::settle::{Read, Stand, is_volatile};
+pub use self::settle::Read;
+use self::settle::{Stand, is_volatile};
 pub use self::store::{LedgerError, LedgerStore, MemoryLedger};
 use crate::{Action, Errno, Hold, Turn};
 use powerband_record::InOrder;

@@ -1,11 +1,11 @@
 //! What becomes of one entry: whether it is still in force, still ours, and here; then the undo.
 use serde::{Deserialize, Serialize};
 
-use super::{OpenEntry, Undone};
-use crate::{Action, CoalescingPlace, Errno, Hold, Turn, draft_of};
+use super::{OpenEntry, Undone, rounded};
+use crate::{Action, Errno, Hold, Turn, draft_of};
 
 /// Reads a file of the machine.
-pub(super) type Read<'a> = &'a mut dyn FnMut(&str) -> Result<String, Errno>;
+pub type Read<'a> = &'a mut dyn FnMut(&str) -> Result<String, Errno>;
 
 /// Where an entry was made, for what is not the same everywhere on one machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -118,11 +118,8 @@ pub(super) fn settle(
     if let Some(compared) = compare(entry, undo, now.as_ref(), stand) {
         return compared;
     }
-    match act(undo) {
-        Ok(()) => {
-            round(entry, undo, read, act);
-            Undone::Undone
-        }
+    match rounded::restore(entry, undo, read, act) {
+        Ok(()) => Undone::Undone,
         Err(Errno::ENOENT) if removes(undo) => Undone::AlreadyBack,
         // It is not ours alone any more.
         Err(Errno::ENOTEMPTY | Errno::EEXIST) if matches!(undo, Action::RemoveFolder { .. }) => Undone::AlreadyBack,
@@ -161,39 +158,6 @@ fn was_never_taken(entry: &OpenEntry, now: Option<&Result<String, Errno>>, errno
                 None => matches!(errno, Errno::EOPNOTSUPP | Errno::EROFS),
             },
         }
-}
-
-/// How many values next to the ones before are tried where a driver rounds.
-const ROUNDED: u32 = 16;
-
-/// A driver that counts its time in steps shows what a step comes to, and takes what it has shown for the step next to it: then
-/// the nearest value that reads as before is what was before. All values of the request go together each time, because the
-/// driver checks them against one another. Where no value reads as before, what read before is requested again.
-fn round(entry: &OpenEntry, undo: &Action, read: Read<'_>, act: &mut dyn FnMut(&Action) -> Result<(), Errno>) {
-    let Action::Coalesce { device, values: before } = undo else { return };
-    let Some(place) = entry.turn.read_back.as_deref().and_then(CoalescingPlace::of) else { return };
-    let mut now = || read(&place.to_string()).ok().and_then(|text| place.values(&text));
-    let Some(first) = now() else { return };
-    let mut asked = before.clone();
-    // Name, what read before, and what reads now that this was requested.
-    let differing =
-        |(name, &was): (&String, &u32)| Some((name.clone(), was, first.get(name).filter(|now| *now != was)?));
-    let mut apart: Vec<(String, u32, u32)> = before.0.iter().filter_map(differing).collect();
-    let furthest = apart.iter().map(|(_, was, reads)| was.abs_diff(*reads)).max();
-    for step in 1..=furthest.unwrap_or(0).min(ROUNDED) {
-        let next = |was: u32, reads| if reads < was { was.saturating_add(step) } else { was.saturating_sub(step) };
-        asked.0.extend(apart.iter().map(|(name, was, reads)| (name.clone(), next(*was, *reads))));
-        let tried = act(&Action::Coalesce { device: device.clone(), values: asked.clone() });
-        let Some(reads) = now().filter(|_| tried.is_ok()) else { break };
-        apart.retain(|(name, was, _)| reads.get(name) != Some(*was));
-        if apart.is_empty() {
-            return;
-        }
-    }
-    if !apart.is_empty() {
-        asked.0.extend(apart.into_iter().map(|(name, was, _)| (name, was)));
-        let _ = act(&Action::Coalesce { device: device.clone(), values: asked });
-    }
 }
 
 /// What comparing says, when it says that nothing is to be done.

@@ -6,6 +6,7 @@ use crate::Hold;
 
 mod damaged;
 mod places;
+mod refused;
 
 /// A machine without any files.
 fn nothing(_: &str) -> Result<String, Errno> {

@@ -207,3 +207,23 @@ fn grouped_values_of_a_driver_that_rounds_are_restored_exactly() {
         assert!(!ran.out.contains("INCOMPLETE") && !ran.out.contains("where it read"), "{}", ran.out);
     }
 }
+
+/// At the driver's lowest step it shows a value that it refuses.
+#[test]
+fn a_value_that_the_driver_shows_and_refuses_is_restored() {
+    let desk = Desk::new();
+    let on = |words: &[&str]| desk.run(&[&["--machine", "sim:cyclone5-stock"], words].concat());
+    let reads = || on(&["get", "rx-usecs"]).ended(0).out;
+    let first = reads();
+    on(&["set", "rx-usecs=33"]).ended(0);
+    let lowest = reads();
+    assert!(lowest.contains("= 32"), "{lowest}");
+    let with = on(&["with", "rx-usecs=50", "tx-usecs=77", "--", "true"]).ended(0);
+    assert!(!with.err.contains("INCOMPLETE"), "{}", with.err);
+    on(&["set", "rx-usecs=50"]).ended(0);
+    on(&["undo"]).ended(0);
+    assert_eq!(reads(), lowest);
+    on(&["set", "rx-usecs=50"]).ended(0);
+    on(&["undo", "--all"]).ended(0);
+    assert_eq!((reads(), desk.turned()), (first, 0));
+}
