@@ -52,7 +52,7 @@ pub use plan::{
     PlannedKnob, PlannedSteps, StepLine, Target, describe_steps, for_side, governors_in_force, names, plan, settles_ns,
 };
 pub use policy::{Policies, Policy, policies};
-pub use probe::{Probed, ProbedParameter, probe};
+pub use probe::{Probed, ProbedParameter, nearest_taken, probe, request_that_reads};
 pub use resolve::{resolve, resolve_among, resolve_here, shown};
 pub use restore::{Failed, Foreign, Restored, restore};
 pub use trend::{Trend, place_of_word, trend};

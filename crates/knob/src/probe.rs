@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use powerband_machine::{Action, Change, Coalescing, CoalescingPlace, EntryId, Errno, Hold, PARAMETERS, Turn};
+use powerband_machine::{
+    Action, Change, Coalescing, CoalescingPlace, EntryId, Errno, Hold, PARAMETERS, Parameter, Turn,
+};
 use powerband_record::IntoOrdered as _;
 use powerband_sysfs::net;
 use serde::Serialize;
@@ -19,6 +21,9 @@ const HIGHEST: u32 = 1 << 17;
 
 /// Values behind a middle one that are tried for the next one the driver tells apart.
 const BEYOND: [u32; 8] = [1, 2, 3, 4, 8, 16, 32, 64];
+
+/// How far from what reads there a value is requested that is to read so.
+const NEARBY: u32 = 16;
 
 /// What was found of one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -106,6 +111,50 @@ fn probe_device(machine: &mut dyn Change, device: String) -> Result<Probed, Knob
     Ok(Probed { device, parameters: found, switched_off, settings })
 }
 
+/// The value next to one that a driver refuses which it takes, of the same parameter; `None` where it takes that very value, or
+/// nothing was found. Everything is restored.
+///
+/// # Errors
+/// As [`probe`].
+pub fn nearest_taken(machine: &mut dyn Change, device: &str, name: &str, asked: u32) -> Result<Option<u32>, KnobError> {
+    with_parameter(machine, device, name, |probing, name| probing.nearest(name, asked))
+}
+
+/// Probes one number of a device and restores it; `None` where the device has no such thing.
+fn with_parameter(
+    machine: &mut dyn Change,
+    device: &str,
+    name: &str,
+    find: impl FnOnce(&mut Probing<'_>, &'static str) -> Result<Option<u32>, KnobError>,
+) -> Result<Option<u32>, KnobError> {
+    let before = machine.coalescing(device);
+    let (Ok(before), Some(parameter)) = (before, Parameter::named(name).filter(|parameter| !parameter.switch)) else {
+        return Ok(None);
+    };
+    let last = before.get(name).unwrap_or_default();
+    let mut probing = Probing { machine, device: device.to_owned(), before, last, entries: Vec::new() };
+    let found = find(&mut probing, parameter.name);
+    match (found, probing.back()) {
+        (found, Ok(())) => found,
+        (Ok(_), Err(left)) => Err(left.alone(device)),
+        (Err(cause), Err(left)) => Err(left.after(cause)),
+    }
+}
+
+/// The request after which a parameter reads `reads`, as it does now: a driver that counts in steps may take that value itself for the
+/// step next to it. `None` where no value nearby does. Everything is restored.
+///
+/// # Errors
+/// As [`probe`].
+pub fn request_that_reads(
+    machine: &mut dyn Change,
+    device: &str,
+    name: &str,
+    reads: u32,
+) -> Result<Option<u32>, KnobError> {
+    with_parameter(machine, device, name, |probing, name| probing.request_that_reads(name, reads))
+}
+
 /// What is not back.
 struct Left(Vec<String>);
 
@@ -191,6 +240,55 @@ impl Probing<'_> {
                 Some(Ok(reads)) if *reads != from => return Ok(Some(reads.abs_diff(from))),
                 Some(Ok(_)) => {}
                 _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// A taken value next to a refused one: away from it by doubled distances on both sides, below half of it by halves, then back.
+    fn nearest(&mut self, name: &'static str, asked: u32) -> Result<Option<u32>, KnobError> {
+        let mut answers = Answers::new();
+        let mut is_taken = |probing: &mut Self, value: u32| {
+            probing.ask(name, value, &mut answers)?;
+            Ok::<bool, KnobError>(answers.get(&value).is_some_and(Result::is_ok))
+        };
+        if is_taken(self, asked)? {
+            return Ok(None);
+        }
+        let (mut above, mut below) = (asked, asked);
+        for power in 0..=HIGHEST.ilog2() {
+            let distance = 1 << power;
+            let up = asked.saturating_add(distance);
+            let down = if distance <= asked / 2 { asked - distance } else { below / 2 };
+            for (refused, value) in [(above, up), (below, down)] {
+                if value == refused || !is_taken(self, value)? {
+                    continue;
+                }
+                let (mut refused, mut taken) = (refused, value);
+                while refused.abs_diff(taken) > 1 {
+                    let middle = refused.midpoint(taken);
+                    *(if is_taken(self, middle)? { &mut taken } else { &mut refused }) = middle;
+                }
+                return Ok(Some(taken));
+            }
+            (above, below) = (up, down);
+        }
+        Ok(None)
+    }
+
+    /// Requests values nearby, each after another one: a request for what reads already does not reach the driver.
+    fn request_that_reads(&mut self, name: &'static str, reads: u32) -> Result<Option<u32>, KnobError> {
+        for distance in 0..=NEARBY {
+            for asked in [reads.checked_add(distance), reads.checked_sub(distance)].into_iter().flatten() {
+                // The other one only has to be taken and to read otherwise.
+                let mut away =
+                    BEYOND.iter().rev().flat_map(|by| [reads.checked_add(*by), reads.checked_sub(*by)]).flatten();
+                let is_away = away.try_fold(false, |is_away, other| {
+                    Ok::<bool, KnobError>(is_away || self.set(name, other)?.is_ok_and(|now| now != reads))
+                })?;
+                if is_away && self.set(name, asked)?.is_ok_and(|now| now == reads) {
+                    return Ok(Some(asked));
+                }
             }
         }
         Ok(None)

@@ -36,6 +36,21 @@ pub struct Origin {
     pub verdict: Option<String>,
     /// Whether it is removed at the second boot unless somebody confirms it before.
     pub until_confirmed: bool,
+    /// Where a driver rounds.
+    pub rounded: Vec<Rounded>,
+}
+
+/// A value that a driver rounds: requested, it reads otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rounded {
+    /// Canonical name of the knob.
+    pub knob: String,
+    /// Site.
+    pub site: String,
+    /// What is requested.
+    pub requested: u32,
+    /// What reads there then.
+    pub reads: String,
 }
 
 /// What has to be written so that settings are kept.

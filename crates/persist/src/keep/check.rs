@@ -74,8 +74,10 @@ fn one(machine: &mut dyn Look, open: &[OpenEntry], setting: &KeptSetting) -> Che
         let path = sites.first()?.path.clone()?;
         machine.read(&path).ok().map(|text| text.trim().to_owned())
     });
-    let same =
-        |reads: &String| named.as_ref().is_ok_and(|named| named.knob.same(&Value::Text(setting.value.clone()), reads));
+    let same = |reads: &String| {
+        let asked = Value::Text(setting.value.clone());
+        setting.reads.as_ref() == Some(reads) || named.as_ref().is_ok_and(|named| named.knob.same(&asked, reads))
+    };
     let in_force = reads.as_ref().is_some_and(same);
     let culprit = if in_force { None } else { Some(culprit(machine, open, setting, reads.is_some())) };
     Checked { setting: setting.clone(), in_force, reads, culprit }

@@ -56,6 +56,9 @@ pub struct KeptSetting {
     /// Number of the experiment that it is the result of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<i64>,
+    /// What reads there once it is set, where a driver rounds the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<String>,
     /// What is written to set it: a file and its text, or the parameter of a network device.
     pub set: Set,
 }

@@ -80,6 +80,8 @@ pub(super) struct Want {
     pub(super) everywhere: bool,
     /// Number of the experiment that it is the result of.
     pub(super) experiment: Option<i64>,
+    /// What reads there, where a driver rounds the value.
+    pub(super) reads: Option<String>,
     /// What sets it.
     pub(super) set: Set,
 }
@@ -100,18 +102,24 @@ impl Want {
         };
         let (knob, site) = (planned.named.name.clone(), planned.site.name.clone());
         let (value, experiment) = (planned.asked.typed(), origin.experiment);
-        Ok(Want { knob, site, value, everywhere: planned.everywhere, experiment, set })
+        let mut want = Want { knob, site, value, everywhere: planned.everywhere, experiment, reads: None, set };
+        let rounded = origin.rounded.iter().find(|it| it.knob == want.knob && it.site == want.site);
+        if let (Some(rounded), Set::Coalesce { number, .. }) = (rounded, &mut want.set) {
+            *number = rounded.requested;
+            (want.value, want.reads) = (rounded.requested.to_string(), Some(rounded.reads.clone()));
+        }
+        Ok(want)
     }
 
     /// One that is kept already.
     pub(super) fn kept(setting: &KeptSetting) -> Want {
-        let KeptSetting { knob, site, value, everywhere, experiment, set, .. } = setting.clone();
-        Want { knob, site, value, everywhere, experiment, set }
+        let KeptSetting { knob, site, value, everywhere, experiment, reads, set, .. } = setting.clone();
+        Want { knob, site, value, everywhere, experiment, reads, set }
     }
 
     pub(super) fn setting(&self, by: &str) -> KeptSetting {
-        let Want { knob, site, value, everywhere, experiment, set } = self.clone();
-        KeptSetting { knob, site, value, everywhere, by: by.to_owned(), experiment, set }
+        let Want { knob, site, value, everywhere, experiment, reads, set } = self.clone();
+        KeptSetting { knob, site, value, everywhere, by: by.to_owned(), experiment, reads, set }
     }
 
     /// The file that is written, where one is.

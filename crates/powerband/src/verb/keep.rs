@@ -4,10 +4,10 @@ mod unconfirmed;
 
 use std::collections::BTreeSet;
 
-use powerband_knob::{Applied, Phase, PlannedKnob, plan, resolve, restore};
-use powerband_machine::{EntryId, Errno, Machine};
-use powerband_persist::{KeepError, Keeping, KeptSetting, Manifest, Origin, kept_entries, set_by};
-use powerband_record::{Assignment, CpuList, IntoOrdered as _, Setting, Side};
+use powerband_knob::{Applied, Landed, Phase, PlannedKnob, Reached, plan, resolve, restore};
+use powerband_machine::{Action, EntryId, Errno, Machine};
+use powerband_persist::{KeepError, Keeping, KeptSetting, Manifest, Origin, Rounded, kept_entries, set_by};
+use powerband_record::{Assignment, CpuList, IntoOrdered as _, Setting, Side, quoted};
 use powerband_report::{Model, advice};
 use powerband_rig::Names;
 use schemars::JsonSchema;
@@ -80,8 +80,18 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
         return rehearse(shared, &mut rig, &asked);
     }
     let names = rig::names(shared);
-    let mut told = set::turn(&mut rig, &asked.setting, shared, false)?;
-    if let Some(sentence) = not_taken(&mut rig, &told) {
+    let mut told = match set::turn(&mut rig, &asked.setting, shared, false) {
+        Ok(told) => told,
+        Err(failure) => return Err(with_nearest(&mut rig, shared, &asked.setting, failure)),
+    };
+    asked.origin.rounded = match rounded(&mut rig, &told) {
+        Ok(rounded) => rounded,
+        Err(failure) => {
+            put_back(rig.world(), &told.applied, &names).inspect_err(|_| output::error(&failure.sentence))?;
+            return Err(failure);
+        }
+    };
+    if let Some(sentence) = not_taken(&mut rig, &told, &asked.origin.rounded) {
         put_back(rig.world(), &told.applied, &names)?;
         return Err(Failure::new(Exit::Unsupported, sentence));
     }
@@ -124,16 +134,76 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
     Ok(Exit::Fine as u8)
 }
 
+/// Adds the nearest value that a driver takes to what it refused.
+fn with_nearest(rig: &mut Rig, shared: &Shared, setting: &Setting, mut failure: Failure) -> Failure {
+    let Ok(narrow) = rig::selection(shared) else { return failure };
+    for side in rig::machines_of(setting, rig.world()).unwrap_or_default() {
+        let Some(machine) = rig.world().machine(side) else { continue };
+        let steps = plan(&powerband_knob::for_side(setting, side), machine, &narrow);
+        let planned: Vec<PlannedKnob> = steps.and_then(|steps| steps.planned(machine)).unwrap_or_default();
+        for PlannedKnob { named, site, action, .. } in planned {
+            let Action::Coalesce { device, values } = action else { continue };
+            let Some((parameter, value)) = values.0.first_key_value() else { continue };
+            if let Ok(Some(nearest)) = powerband_knob::nearest_taken(machine, &device, parameter, *value) {
+                let value = quoted(&format!("{}@{}={nearest}", named.name, site.name));
+                failure.sentence += &format!("; the nearest value that is taken is kept by `powerband keep {value}`");
+            }
+        }
+    }
+    failure
+}
+
+/// How far a driver that counts in steps may round a value that is kept all the same, beyond a tenth of it.
+const ROUNDED: u32 = 16;
+
+/// Where a driver rounds what was asked for, and what is requested at each boot so that the same reads there. What was set before is
+/// requested again, because a driver may take what it shows for another step.
+fn rounded(rig: &mut Rig, told: &set::SetOutput) -> Result<Vec<Rounded>, Failure> {
+    let mut found = Vec::new();
+    for (side, applied) in &told.applied {
+        for it in applied.sites.iter().filter(|it| it.named.name.starts_with("nic.")) {
+            let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<u32>().ok());
+            let asked = it.asked.typed();
+            let (Some(asked), Some(reads)) = (number(Some(&asked)), number(it.reads_back.as_deref())) else { continue };
+            let requested = match &it.landed {
+                Landed::Clamped { .. } if asked.abs_diff(reads) <= ROUNDED.max(asked / 10) => Some(asked),
+                Landed::Already => match rig.world().machine(*side) {
+                    Some(machine) => {
+                        let parameter = it.named.name.trim_start_matches("nic.");
+                        powerband_knob::request_that_reads(machine, &it.site.name, parameter, reads)?
+                    }
+                    None => None,
+                },
+                _ => None,
+            };
+            let (knob, site, reads) = (it.named.name.clone(), it.site.name.clone(), reads.to_string());
+            let rounded = requested.map(|requested| Rounded { knob, site, requested, reads });
+            found.extend(rounded.filter(|it| it.requested.to_string() != it.reads));
+        }
+    }
+    Ok(found)
+}
+
 /// Why what was set is not worth keeping: another value came of it, and would at each boot; or who sets the other one now.
-fn not_taken(rig: &mut Rig, told: &set::SetOutput) -> Option<String> {
-    let (side, inexact) = told.applied.iter().find_map(|(side, applied)| Some((*side, *applied.inexact().first()?)))?;
+fn not_taken(rig: &mut Rig, told: &set::SetOutput, rounded: &[Rounded]) -> Option<String> {
+    let is_kept = |it: &&Reached| rounded.iter().any(|kept| kept.knob == it.named.name && kept.site == it.site.name);
+    let (side, inexact) = told
+        .applied
+        .iter()
+        .find_map(|(side, applied)| Some((*side, applied.inexact().into_iter().find(|it| !is_kept(it))?)))?;
     let other = rig.world().machine(side).and_then(|machine| {
         let open = machine.open_entries();
         set_by(machine, &open, &inexact.named.name, &inexact.site.name)
     });
     let what_next = match other {
         Some(other) => format!("{other} sets it at the same time: type it again once that is done"),
-        None => "keep a value that is taken".to_owned(),
+        None => match (&inexact.landed, &inexact.reads_back) {
+            (Landed::Clamped { .. }, Some(reads)) => {
+                let value = format!("{}@{}={reads}", inexact.named.name, inexact.site.name);
+                format!("the nearest value that is taken is kept by `powerband keep {}`", quoted(&value))
+            }
+            _ => "keep a value that is taken".to_owned(),
+        },
     };
     Some(format!("nothing is kept and everything was restored: {}; {what_next}", inexact.words()))
 }
