@@ -87,6 +87,14 @@ pub(crate) fn read(path: &str, buffer: &mut Vec<u8>) -> Result<String, Errno> {
     read_open(&open(path)?, buffer)
 }
 
+/// The whole text of a file.
+///
+/// # Errors
+/// The kernel's error number.
+pub fn read_file(path: &str) -> Result<String, Errno> {
+    read(path, &mut Vec::new())
+}
+
 /// The limit in force that the device shows, four bytes in this machine's order, as decimal text.
 pub(crate) fn read_latency(path: &str) -> Result<String, Errno> {
     let mut bytes = [0; 4];

@@ -78,7 +78,7 @@ pub use facts::{
     ObserverUsage, address_towards, boot_id, hostname, machine_name, observer_usage, own_place, random_key,
     random_seed, relative_state_folder, state_folder, store_folder, unix_time_ms, unix_time_s,
 };
-pub use files::user_name;
+pub use files::{read_file, user_name};
 pub use guardian::{Takeover, stand_guard};
 pub use input::{InputError, read_input};
 pub use interrupts::interrupts;

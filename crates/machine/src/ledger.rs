@@ -4,6 +4,7 @@
 //! before the action it announces. A last line that is torn was never acted on; an altered line is told of and set
 //! aside, the others stand.
 mod format;
+mod outlived;
 mod rounded;
 mod settle;
 mod store;
@@ -59,10 +60,17 @@ impl OpenEntry {
         self.turn.knob == KEPT && self.turn.hold == Hold::Set
     }
 
-    /// Whether the kernel has forgotten it: it was made in another boot than `boot_id` and does not outlive one. A boot
-    /// that does not tell who it is counts as this one.
+    /// Whether a boot has ended it: it was made in another boot than `boot_id`, and the kernel forgets it, or it has not outlived
+    /// the boot, as `read` finds. A boot that does not tell who it is counts as this one.
     #[must_use]
-    pub fn is_over(&self, boot_id: &str) -> bool {
+    pub fn is_over(&self, boot_id: &str, read: Read<'_>) -> bool {
+        self.may_be_over(boot_id) && !outlived::has_outlived(self, read)
+    }
+
+    /// Whether it was made in another boot than `boot_id`, and in a file of the kernel's. One that is not over then was kept by a
+    /// device or its firmware.
+    #[must_use]
+    pub fn may_be_over(&self, boot_id: &str) -> bool {
         self.is_of_another_boot(boot_id) && self.turn.undo.as_ref().is_some_and(is_volatile)
     }
 

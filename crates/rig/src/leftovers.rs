@@ -93,9 +93,11 @@ pub fn held(machine: &dyn Machine) -> Vec<EntryId> {
 
 /// What is open and has not ended with another boot; without the files that keep settings, which are meant to stay.
 #[must_use]
-pub fn in_force(machine: &dyn Machine) -> Vec<OpenEntry> {
-    let boot_id = &machine.identity().boot_id;
-    machine.open_entries().into_iter().filter(|entry| !entry.is_over(boot_id) && !entry.is_kept()).collect()
+pub fn in_force(machine: &mut dyn Machine) -> Vec<OpenEntry> {
+    let boot_id = machine.identity().boot_id.clone();
+    let mut open = machine.open_entries();
+    open.retain(|entry| !entry.is_over(&boot_id, &mut |path| machine.read(path)) && !entry.is_kept());
+    open
 }
 
 /// Restores what is held and closes what a reboot has ended.
@@ -105,8 +107,10 @@ pub fn restore_held(world: &mut dyn World, ledgers: &[LedgerLocation], force: bo
         let Some(machine) = world.machine(*side) else { continue };
         let boot_id = machine.identity().boot_id.clone();
         let open = machine.open_entries();
-        let ours = open.iter().filter(|entry| entry.turn.hold == Hold::Held || entry.is_over(&boot_id));
-        let entries: Vec<EntryId> = ours.map(|entry| entry.id).collect();
+        let mut is_ours = |entry: &&OpenEntry| {
+            entry.turn.hold == Hold::Held || entry.is_over(&boot_id, &mut |path| machine.read(path))
+        };
+        let entries: Vec<EntryId> = open.iter().filter(&mut is_ours).map(|entry| entry.id).collect();
         let mut one = restore(machine, &entries, force);
         one.wait_for_limits(world, *side);
         restored.extend(one);
@@ -129,8 +133,17 @@ pub fn clear(world: &mut dyn World, ledgers: &[LedgerLocation], notes: &mut dyn 
 /// # Errors
 /// [`RigError::RestoreIncomplete`].
 pub fn restore_left(world: &mut dyn World, ledgers: &[LedgerLocation], notes: &mut dyn Notes) -> Result<(), RigError> {
-    let machines = ledgers.iter().filter_map(|ledger| world.machine(ledger.side).map(|machine| held_in_force(machine)));
-    let were_held: usize = machines.sum();
+    let mut were_held = 0;
+    for ledger in ledgers {
+        let Some(machine) = world.machine(ledger.side) else { continue };
+        let held: Vec<OpenEntry> = in_force(machine).into_iter().filter(|it| it.turn.hold == Hold::Held).collect();
+        were_held += held.len();
+        let boot_id = machine.identity().boot_id.clone();
+        for OpenEntry { turn, .. } in held.iter().filter(|it| it.may_be_over(&boot_id)) {
+            let what = placed(&turn.knob, &turn.site);
+            notes.note(format!("{what} outlived a boot: an interrupted powerband had set it to {}", turn.asked).into());
+        }
+    }
     let restored = restore_held(world, ledgers, false);
     let left = restored.failed.len() + restored.elsewhere.len() + restored.foreign.len();
     if were_held > left {
@@ -171,10 +184,6 @@ pub fn changed_by(foreign: &Foreign) -> String {
         s => format!("{} days", s / 86_400),
     };
     format!(" (changed {ago} ago, file of {})", changed.owner)
-}
-
-fn held_in_force(machine: &dyn Machine) -> usize {
-    in_force(machine).iter().filter(|entry| entry.turn.hold == Hold::Held).count()
 }
 
 /// Sets damaged lines aside. What they announced only a person can restore.
@@ -271,8 +280,11 @@ fn report_one(location: &LedgerLocation, ledger: &Ledger, boot_id: &str, notes: 
         let (ledger, other) = (location.ledger(), other.split('#').next().unwrap_or_default());
         notes.note(Note::from(format!("{ledger} has settings of another machine, {other}")).with(Hint::UndoThere));
     }
-    let is_left =
-        |entry: &&OpenEntry| entry.turn.hold == Hold::Held && is_requested(&entry.turn) && !entry.is_over(boot_id);
+    let is_left = |entry: &&OpenEntry| {
+        entry.turn.hold == Hold::Held
+            && is_requested(&entry.turn)
+            && !entry.is_over(boot_id, &mut |path| powerband_host::read_file(path))
+    };
     let left = ledger.open().iter().filter(is_left).count();
     if left > 0 && holder(&location.folder).is_none() {
         let (settings, are) = if left == 1 { ("setting", "is") } else { ("settings", "are") };

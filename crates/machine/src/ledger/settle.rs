@@ -104,7 +104,7 @@ pub(super) fn settle(
 ) -> Undone {
     // What the kernel refused is closed at once, unless that could not be written down.
     let Some(undo) = entry.turn.undo.as_ref().filter(|_| !entry.is_refused()) else { return Undone::AlreadyBack };
-    if entry.is_over(stand.boot_id) {
+    if entry.is_over(stand.boot_id, read) {
         return Undone::Rebooted;
     }
     if let Some(away) = away(entry, undo, stand.net_ns, read) {

@@ -5,6 +5,7 @@ use super::*;
 use crate::Hold;
 
 mod damaged;
+mod outlived;
 mod places;
 mod refused;
 
@@ -131,9 +132,9 @@ fn what_stays_for_long_keeps_the_file_short() {
 #[test]
 fn a_reboot_forgets_sysfs_but_not_files() {
     let store = MemoryLedger::default();
-    let mut files: Files = files(&["/sys/a", "/etc/b"]);
+    let mut files: Files = files(&["/proc/sys/a", "/etc/b"]);
     let mut ledger = load(&store);
-    for (path, undone) in [("/sys/a", Undone::Rebooted), ("/etc/b", Undone::Undone)] {
+    for (path, undone) in [("/proc/sys/a", Undone::Rebooted), ("/etc/b", Undone::Undone)] {
         let id = set(&mut ledger, &mut files, &turn(path, "0", "1", Hold::Set));
         assert_eq!(undo(&mut booted(&store, "boot2"), &mut files, id, false), undone);
     }

@@ -13,7 +13,10 @@ pub(super) fn look(scene: &mut Scene<'_>) {
         // What only keeps a value that a governor would forget was not asked for.
         let asked = turn.undo.as_ref() != Some(&turn.action);
         let site = scene.target.places.iter().any(|place| place.site.name == turn.site);
-        if entry.is_over(&boot_id) || !asked || turn.knob != scene.target.name() || !site {
+        if !asked || turn.knob != scene.target.name() || !site {
+            continue;
+        }
+        if entry.is_over(&boot_id, &mut |path| scene.machine().read(path)) {
             continue;
         }
         let same = |(step, finding, _): &&mut (EntryId, BootFinding, usize)| {

@@ -83,7 +83,7 @@ fn coalescing_belongs_to_its_namespace_and_its_device() {
     assert_eq!(undo_from(&store, id, (Some(4002), OURS, false)), (Undone::Elsewhere, 0));
     let (outcome, acts) = undo_from(&store, id, (Some(4001), "02:00:00:00:00:02", false));
     assert!(matches!(outcome, Undone::OtherDevice { .. }) && acts == 0, "{outcome:?}");
-    assert!(ledger.find(id).unwrap().is_over("boot2"));
+    assert!(ledger.find(id).unwrap().is_over("boot2", &mut nothing));
     // This card reads 1 whatever it is told: 3 and what may be rounded down to it are tried, then 3 stands.
     assert_eq!(undo_from(&store, id, (Some(4001), OURS, false)), (Undone::Undone, 4));
 }
@@ -93,7 +93,7 @@ fn what_another_boot_has_forgotten_is_over_and_what_lasts_is_not() {
     let (state, kernel) = (("/sys/a", true), ("/proc/sys/net/core/somaxconn", true));
     for (path, over) in [state, kernel, ("/etc/a", false)] {
         let (ledger, _, id) = set_at(path, Some(4001));
-        let is_over = |boot| ledger.find(id).unwrap().is_over(boot);
+        let is_over = |boot| ledger.find(id).unwrap().is_over(boot, &mut nothing);
         assert_eq!(["boot1", "boot2", ""].map(is_over), [false, over, false], "{path}");
     }
 }
@@ -111,9 +111,9 @@ fn machines_with_one_ledger_each_see_their_own() {
     let store = MemoryLedger::default();
     let name = |host: &str| EntryOrigin::machine_name(host, "installed together");
     let on = |host: &str, boot: &str| booted(&store, boot).on_machine(name(host));
-    let mut files = files(&["/sys/a", "/etc/b"]);
+    let mut files = files(&["/proc/sys/a", "/etc/b"]);
     let mut one = on("one", "boot1");
-    let ids = ["/sys/a", "/etc/b"].map(|path| set(&mut one, &mut files, &held(path)));
+    let ids = ["/proc/sys/a", "/etc/b"].map(|path| set(&mut one, &mut files, &held(path)));
 
     // Another boot, as every machine's is to the others: nothing of it is over.
     let mut other = on("other", "boot2");
