@@ -88,6 +88,9 @@ const LEFT_BY_REPEATED: &str = "each run of the command leaves processes behind,
 /// How long a load whose length nobody knows is expected to run at first, ns.
 const UNKNOWN_LENGTH_NS: u64 = 30_000_000_000;
 
+/// No machine is suspended for less, ns; two clocks read one after the other may be apart by less.
+const MIN_SUSPENDED_NS: u64 = 100_000_000;
+
 /// More than the blocks and copies of an experiment: trials of two seeds share no chance.
 const DRAWS: u64 = 1_000_003;
 
@@ -541,7 +544,15 @@ impl WorldBench<'_> {
     ) -> Result<Outcome, Halt> {
         self.settle(trial, in_force)?;
         self.prepare(trial.setting)?;
+        let suspended_ns = self.world.suspended_ns();
         let measured = Halt::split(self.measure(in_force, trial, journal))?;
+        let for_ns = self.world.suspended_ns().saturating_sub(suspended_ns);
+        let measured = match measured {
+            Err(Void::Stopped) => measured,
+            // Whatever else went wrong then came of it.
+            _ if for_ns >= MIN_SUSPENDED_NS => Err(Void::Suspended { for_ns }),
+            _ => measured,
+        };
         let outcome = measured.and_then(|outcome| self.undisturbed(in_force).map(|()| outcome));
         let concluded = Halt::split(self.conclude(trial.setting))?;
         Ok(outcome.and_then(|outcome| concluded.map(|()| outcome))?)

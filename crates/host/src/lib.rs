@@ -121,8 +121,19 @@ fn io_errno(error: &std::io::Error) -> Errno {
 
 /// CLOCK_MONOTONIC, ns.
 fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    read_ns(rustix::time::ClockId::Monotonic)
+}
+
+fn read_ns(clock: rustix::time::ClockId) -> u64 {
+    let now = rustix::time::clock_gettime(clock);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// How long this machine was suspended since it booted, ns: CLOCK_BOOTTIME goes on meanwhile. The time between the two readings
+/// makes it less, so the highest of a few is nearest.
+fn suspended_ns() -> u64 {
+    let apart = || read_ns(rustix::time::ClockId::Boottime).saturating_sub(now_ns());
+    (0..5).map(|_| apart()).max().unwrap_or(0)
 }
 
 /// The clock of every deadline here, ns.

@@ -174,6 +174,10 @@ impl World for HostWorld {
         crate::now_ns()
     }
 
+    fn suspended_ns(&self) -> u64 {
+        crate::suspended_ns()
+    }
+
     fn machine(&mut self, side: Side) -> Option<&mut dyn Machine> {
         let place = self.members.iter().position(|(at, _)| *at == side).or((side == Side::Near).then_some(0))?;
         self.members.get_mut(place).map(|(_, member)| member.machine())

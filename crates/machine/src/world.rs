@@ -49,6 +49,11 @@ pub trait World {
     /// The clock, ns from an arbitrary start; never goes back.
     fn now_ns(&self) -> u64;
 
+    /// How long the machine that keeps the clock was suspended since it booted, ns: that time is not in [`World::now_ns`].
+    fn suspended_ns(&self) -> u64 {
+        0
+    }
+
     /// One machine; `None` when the rig has none of that side, and for [`Side::Both`] and [`Side::All`]. Of a list the near one is
     /// the first.
     fn machine(&mut self, side: Side) -> Option<&mut dyn Machine>;

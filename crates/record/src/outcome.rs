@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Timeline, Writer};
+use crate::{Timeline, Writer, format_duration};
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +140,11 @@ pub enum Void {
         /// One sentence.
         why: String,
     },
+    /// The machine was suspended meanwhile: loads stood still, and power meters may have begun again.
+    Suspended {
+        /// For how long, ns.
+        for_ns: u64,
+    },
     /// Stopped by the user in the middle.
     Stopped,
 }
@@ -167,6 +172,9 @@ impl std::fmt::Display for Void {
                 write!(f, ": set to {expected}, found at {found}")
             }
             Void::NoMetric { metric, why } => write!(f, "no {metric}: {why}"),
+            Void::Suspended { for_ns } => {
+                write!(f, "the machine was suspended for {} during the trial", format_duration(*for_ns))
+            }
             Void::Stopped => f.write_str("stopped"),
         }
     }

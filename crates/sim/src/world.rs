@@ -61,6 +61,8 @@ pub struct SimWorld {
     interrupts: Option<InterruptSource>,
     since_look: u32,
     events: u64,
+    /// When the machines are suspended, and for how long, ns.
+    suspensions: Vec<(u64, u64)>,
 }
 
 impl SimWorld {
@@ -88,7 +90,17 @@ impl SimWorld {
 
     fn booted(machines: Vec<SimMachine>, seed: u64) -> Self {
         let wakes = VecDeque::new();
-        SimWorld { seed, reboots: 0, now_ns: 0, machines, wakes, interrupts: None, since_look: 0, events: 0 }
+        SimWorld {
+            seed,
+            reboots: 0,
+            now_ns: 0,
+            machines,
+            wakes,
+            interrupts: None,
+            since_look: 0,
+            events: 0,
+            suspensions: Vec::new(),
+        }
     }
 
     /// Keeps a machine's ledger in `store` instead of in memory. What the store says was set and is not undone is done
@@ -115,6 +127,11 @@ impl SimWorld {
         self.deliver_all();
         while self.go_on(Some(until_ns)) {}
         self.set_now(until_ns.clamp(self.now_ns, END_NS));
+    }
+
+    /// Suspends the machines for a while at a time of their clock, which stands still meanwhile. Nothing else of a suspend is modelled.
+    pub fn suspend(&mut self, at_ns: u64, for_ns: u64) {
+        self.suspensions.push((at_ns, for_ns));
     }
 
     /// What is asked, at the start of each wait and every few thousand events, whether to stop.
@@ -264,6 +281,10 @@ impl SimWorld {
 impl World for SimWorld {
     fn now_ns(&self) -> u64 {
         self.now_ns
+    }
+
+    fn suspended_ns(&self) -> u64 {
+        self.suspensions.iter().filter(|(at_ns, _)| *at_ns <= self.now_ns).map(|(_, for_ns)| for_ns).sum()
     }
 
     fn machine(&mut self, side: Side) -> Option<&mut dyn Machine> {

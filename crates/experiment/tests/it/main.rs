@@ -8,6 +8,7 @@ mod faults;
 mod required;
 mod resumed;
 mod scenes;
+mod suspended;
 mod tuned;
 mod verdicts;
 
