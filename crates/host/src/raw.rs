@@ -131,6 +131,32 @@ pub(crate) fn set_file_rights(uid: u32, gid: u32) -> bool {
     }
 }
 
+/// Keeps this thread on the CPUs of a mask, bit 0 of its first word being CPU 0.
+#[expect(unsafe_code, reason = "rustix's set of CPUs ends at 1,024")]
+pub(crate) fn set_affinity(mask: &[usize]) -> io::Result<()> {
+    let this_thread: libc::c_long = 0;
+    // SAFETY: pointer and length describe one live array of words, which the kernel only reads.
+    match unsafe { libc::syscall(libc::SYS_sched_setaffinity, this_thread, size_of_val(mask), mask.as_ptr()) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// The CPUs that this thread may use, in as many words as the kernel has.
+#[expect(unsafe_code, reason = "rustix's set of CPUs ends at 1,024")]
+pub(crate) fn affinity() -> io::Result<Vec<usize>> {
+    let this_thread: libc::c_long = 0;
+    // The most CPUs a kernel is built for are 8,192.
+    let mut mask = vec![0_usize; (1 << 16) / usize::BITS as usize];
+    // SAFETY: pointer and length describe one live array of words, which the kernel fills in from its beginning.
+    let written = unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, this_thread, size_of_val(mask.as_slice()), mask.as_mut_ptr())
+    };
+    let bytes = usize::try_from(written).map_err(|_| io::Error::last_os_error())?;
+    mask.truncate(bytes / size_of::<usize>());
+    Ok(mask)
+}
+
 /// The ends of our children come to us, also when our caller ignored those of his.
 #[expect(unsafe_code, reason = "rustix does not set signal dispositions")]
 pub(crate) fn heed_children() {

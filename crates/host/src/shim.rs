@@ -17,7 +17,6 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::FdFlags;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use rustix::process::{Gid, Pid, Signal, Uid};
-use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::surroundings;
@@ -215,19 +214,31 @@ pub(crate) fn start_as(command: &mut Command, user: &User) {
     crate::raw::before_exec(command, move || rustix::process::setsid().map_err(errno).and_then(|_| become_user(&user)));
 }
 
+/// CPUs beyond this are none: a kernel is built for 8,192 at most.
+const MAX_CPUS: usize = 1 << 16;
+
 fn stay_on(cpus: &[u32]) -> Result<(), Errno> {
-    let mut set = CpuSet::new();
-    for &cpu in cpus {
-        let cpu = usize::try_from(cpu).unwrap_or(usize::MAX);
-        if cpu >= CpuSet::MAX_CPU {
-            return Err(Errno::EINVAL);
-        }
-        set.set(cpu);
-    }
-    rustix::thread::sched_setaffinity(None, &set).map_err(errno)?;
+    let wanted = mask_of(cpus)?;
+    crate::raw::set_affinity(&wanted).map_err(|error| io_errno(&error))?;
     // The kernel leaves out CPUs that are absent or offline without a word when others remain.
-    let got = rustix::thread::sched_getaffinity(None).map_err(errno)?;
-    if got == set { Ok(()) } else { Err(Errno::EINVAL) }
+    let got = crate::raw::affinity().map_err(|error| io_errno(&error))?;
+    let words = wanted.len().max(got.len());
+    let padded = |mask: &[usize]| mask.iter().copied().chain(std::iter::repeat(0)).take(words).collect::<Vec<_>>();
+    if padded(&got) == padded(&wanted) { Ok(()) } else { Err(Errno::EINVAL) }
+}
+
+/// As many words as the highest CPU takes, however many the kernel has.
+fn mask_of(cpus: &[u32]) -> Result<Vec<usize>, Errno> {
+    let word = usize::BITS as usize;
+    let mut mask = vec![0_usize; 1];
+    for &cpu in cpus {
+        let cpu = usize::try_from(cpu).ok().filter(|&cpu| cpu < MAX_CPUS).ok_or(Errno::EINVAL)?;
+        if mask.len() <= cpu / word {
+            mask.resize(cpu / word + 1, 0);
+        }
+        mask[cpu / word] |= 1 << (cpu % word);
+    }
+    Ok(mask)
 }
 
 fn receive(socket: &OwnedFd) -> Result<(Instructions, Option<OwnedFd>), Errno> {
@@ -258,4 +269,34 @@ fn receive(socket: &OwnedFd) -> Result<(Instructions, Option<OwnedFd>), Errno> {
 fn answer(socket: &OwnedFd, answer: &Answer) {
     let line = serde_json::to_string(answer).unwrap_or_default() + "\n";
     let _ = rustix::io::write(socket, line.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_has_a_bit_for_every_cpu_of_a_large_machine() {
+        let bits = |cpus: &[u32]| mask_of(cpus).unwrap().iter().map(|word| word.count_ones()).sum::<u32>();
+        assert_eq!(mask_of(&[0, 2]), Ok(vec![5]));
+        for highest in [63, 64, 1_023, 1_024, 1_535, 8_191] {
+            let mask = mask_of(&[0, highest]).unwrap();
+            assert_eq!(mask.len(), highest as usize / usize::BITS as usize + 1);
+            assert_eq!(mask.last().unwrap() >> (highest % usize::BITS), 1, "CPU {highest}");
+            assert_eq!(bits(&(0..=highest).collect::<Vec<_>>()), highest + 1);
+        }
+        assert_eq!(mask_of(&[u32::MAX]), Err(Errno::EINVAL));
+    }
+
+    #[test]
+    fn what_the_kernel_has_not_is_an_error_and_not_less() {
+        // On a thread of its own, because it stays where it was put.
+        let answers = std::thread::spawn(|| {
+            let own = crate::raw::affinity().unwrap();
+            let first = own.iter().position(|&word| word != 0).unwrap();
+            let cpu = u32::try_from(first * usize::BITS as usize).unwrap() + own[first].trailing_zeros();
+            [stay_on(&[cpu]), stay_on(&[cpu, 60_000]), stay_on(&[60_000])]
+        });
+        assert_eq!(answers.join().unwrap(), [Ok(()), Err(Errno::EINVAL), Err(Errno::EINVAL)]);
+    }
 }

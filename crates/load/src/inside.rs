@@ -11,6 +11,7 @@ use rustix::time::{ClockId, Timespec};
 use serde_json::{Value, json};
 use thiserror::Error;
 
+mod affinity;
 mod chance;
 mod counter;
 mod datagrams;

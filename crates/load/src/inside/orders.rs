@@ -5,12 +5,12 @@
 use std::thread;
 
 use powerband_record::{Arrivals, Schedule};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::ClockId;
 use serde_json::{Value, json};
 
 use self::transactions::transact;
 use self::warehouse::Warehouse;
+use super::affinity::{stay_on, usable_cpus};
 use super::chance::Chance;
 use super::latencies::Latencies;
 use super::times::Times;
@@ -110,13 +110,8 @@ fn worker(demand: &Demand, gap_ns: Option<f64>, number: u32, times: Times) -> Re
 
 /// Keeps this thread on one of the CPUs it may use, the next one for each worker.
 fn bind(number: u32) -> rustix::io::Result<()> {
-    let usable = sched_getaffinity(None)?;
-    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| usable.is_set(cpu)).collect();
-    let mut own = CpuSet::new();
-    if let Some(&cpu) = cpus.get(number as usize % cpus.len().max(1)) {
-        own.set(cpu);
-    }
-    sched_setaffinity(None, &own)
+    let cpus = usable_cpus()?;
+    cpus.get(number as usize % cpus.len().max(1)).map_or(Ok(()), |&cpu| stay_on(cpu))
 }
 
 /// Batches at their times, one after the other, asleep while none is due.
