@@ -20,8 +20,14 @@ const DEVICE_NAME: u16 = 2;
 const IOCTL_GET: u32 = 0x0e;
 const IOCTL_SET: u32 = 0x0f;
 
+/// The ioctl's request for one queue of a device: itself, what is asked of the queue, a mask of queues, and the answer.
+const IOCTL_OF_QUEUE: u32 = 0x4b;
+const MAX_QUEUES: usize = 4096;
+const BEFORE_ANSWER: usize = 2 + MAX_QUEUES / 32;
+
 /// `struct ethtool_coalesce`: the request, then the parameters in the order of their attributes.
-type Words = [u32; 23];
+type Words = [u32; WORDS];
+const WORDS: usize = 23;
 
 /// What a device's driver has.
 pub(crate) fn get(device: &str) -> Result<Coalescing, Errno> {
@@ -128,13 +134,51 @@ fn set_by_netlink(family: &Family, device: &str, values: &Coalescing) -> Result<
 
 /// Where a parameter stands in [`Words`]; the newer ones do not.
 fn place_of(parameter: &Parameter) -> Option<usize> {
-    Some(usize::from(parameter.attribute) - 1).filter(|&place| place < Words::default().len())
+    Some(usize::from(parameter.attribute) - 1).filter(|&place| place < WORDS)
 }
 
-fn ioctl(device: &str, words: &mut Words) -> Result<(), Errno> {
+fn ioctl<const N: usize>(device: &str, words: &mut [u32; N]) -> Result<(), Errno> {
     let (family, kind, flags) = (AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC);
     let socket = rustix::net::socket_with(family, kind, flags, None).map_err(errno)?;
     crate::raw::ethtool(socket.as_fd(), device, words).map_err(|error| io_errno(&error))
+}
+
+/// Whether all queues of a device have the same values. A request for the whole device would overwrite what `ethtool -Q` gave one
+/// of them, which the answer for the whole device does not show, so that nothing could restore it.
+pub(crate) fn check_queues(device: &str) -> Result<(), Refusal> {
+    let Some(queue) = differing_queue((0..MAX_QUEUES).map_while(|queue| of_queue(device, queue).ok())) else {
+        return Ok(());
+    };
+    let words = format!(
+        "queue {queue} of {device} has other values than queue 0 (ethtool -Q), and powerband could not restore them after \
+         setting the whole device"
+    );
+    Err(Refusal { errno: Errno::EOPNOTSUPP, words: Some(words) })
+}
+
+/// What one queue has; an error of a driver that has no such thing, and for a queue that is not there.
+fn of_queue(device: &str, queue: usize) -> Result<Words, Errno> {
+    let mut request = [0_u32; BEFORE_ANSWER + WORDS];
+    (request[0], request[1]) = (IOCTL_OF_QUEUE, IOCTL_GET);
+    request[2 + queue / 32] = 1 << (queue % 32);
+    ioctl(device, &mut request)?;
+    request[BEFORE_ANSWER..].try_into().map_err(|_| Errno::EIO)
+}
+
+/// The first queue that has other values than the first one. Times and frames are the driver's own while it adapts them.
+fn differing_queue(queues: impl Iterator<Item = Words>) -> Option<usize> {
+    let place = |name| Parameter::named(name).and_then(place_of).unwrap_or_default();
+    let chosen = |mut words: Words| {
+        for (switch, of) in [("adaptive-rx", ["rx-usecs", "rx-frames"]), ("adaptive-tx", ["tx-usecs", "tx-frames"])] {
+            if words[place(switch)] != 0 {
+                of.iter().for_each(|name| words[place(name)] = 0);
+            }
+        }
+        words
+    };
+    let mut queues = queues.map(chosen);
+    let first = queues.next()?;
+    queues.position(|words| words != first).map(|after_first| after_first + 1)
 }
 
 fn words_of(device: &str) -> Result<Words, Errno> {

@@ -337,9 +337,9 @@ pub(crate) fn fanotify_events(group: BorrowedFd<'_>) -> io::Result<Vec<(u32, Opt
     Ok(events)
 }
 
-/// One request of ethtool's ioctl, on a structure of numbers alone, in place.
+/// One request of ethtool's ioctl, on a structure of numbers alone, in place: `N` words, as the request in the first has.
 #[expect(unsafe_code, reason = "rustix has no SIOCETHTOOL")]
-pub(crate) fn ethtool(socket: BorrowedFd<'_>, device: &str, words: &mut [u32; 23]) -> io::Result<()> {
+pub(crate) fn ethtool<const N: usize>(socket: BorrowedFd<'_>, device: &str, words: &mut [u32; N]) -> io::Result<()> {
     let mut request = MaybeUninit::<libc::ifreq>::zeroed();
     // SAFETY: zeroed is a valid ifreq; the name leaves room for its final zero; the kernel reads and writes the
     // structure the first word says, which is the one `words` has the size of, and it outlives the call.

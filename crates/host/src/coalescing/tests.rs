@@ -49,6 +49,36 @@ fn netlink_and_the_ioctl_tell_the_same_of_a_device() {
 }
 
 #[test]
+fn queues_that_were_set_apart_are_noticed() {
+    let place = |name: &str| Parameter::named(name).and_then(place_of).unwrap();
+    let queue = |values: &[(&str, u32)]| {
+        let mut words = Words::default();
+        values.iter().for_each(|(name, value)| words[place(name)] = *value);
+        words
+    };
+    let differing = |queues: &[Words]| differing_queue(queues.iter().copied());
+    let even = queue(&[("rx-usecs", 50), ("tx-usecs", 50)]);
+    assert_eq!(differing(&[]), None);
+    assert_eq!(differing(&[even; 3]), None);
+    assert_eq!(differing(&[even, even, queue(&[("rx-usecs", 50), ("tx-usecs", 20)])]), Some(2));
+    // The driver moves them itself.
+    let adapts =
+        |usecs, other| queue(&[("adaptive-rx", 1), ("rx-usecs", usecs), ("rx-frames", usecs), ("tx-usecs", other)]);
+    assert_eq!(differing(&[adapts(8, 50), adapts(126, 50)]), None);
+    assert_eq!(differing(&[adapts(8, 50), adapts(8, 51)]), Some(1));
+    assert_eq!(differing(&[adapts(8, 50), even]), Some(1));
+}
+
+#[test]
+fn a_driver_without_values_of_queues_is_set_as_a_whole() {
+    if !inside("a_driver_without_values_of_queues_is_set_as_a_whole") {
+        return;
+    }
+    assert_eq!(of_queue("t0", 0), Err(Errno::EOPNOTSUPP));
+    assert!(check_queues("t0").is_ok() && check_queues("none0").is_ok());
+}
+
+#[test]
 fn what_a_driver_lacks_is_refused_in_the_kernels_words() {
     if !inside("what_a_driver_lacks_is_refused_in_the_kernels_words") {
         return;

@@ -157,7 +157,11 @@ impl Device for LocalDevice {
         if let Some(guard) = &mut self.guard {
             guard.follow(self.store.replaced());
         }
-        let (refusal, effect) = match self.actor.perform(&turn.action) {
+        let queues = match &turn.action {
+            Action::Coalesce { device, .. } => crate::coalescing::check_queues(device),
+            _ => Ok(()),
+        };
+        let (refusal, effect) = match queues.and_then(|()| self.actor.perform(&turn.action)) {
             Ok(effect) => (None, effect),
             Err(refusal) => (Some(refusal), Effect::default()),
         };
