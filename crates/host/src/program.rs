@@ -1,5 +1,5 @@
 //! Running a program to its end for what it prints.
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 
 use powerband_machine::{CommandPlace, Errno, User};
@@ -24,6 +24,16 @@ pub(crate) fn run(argv: &[String], limit: usize, with_errors: bool) -> Result<St
 /// longer than `limit` bytes; an exit other than 0 is `EIO`, a program that is not there `ENOENT`.
 /// With `user` it has that user's rights and environment, and a session of its own.
 pub(crate) fn run_as(user: Option<&User>, argv: &[String], limit: usize, with_errors: bool) -> Result<String, Refusal> {
+    let open = |pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(errno);
+    run_watched(user, argv, (limit, with_errors), &open)
+}
+
+fn run_watched(
+    user: Option<&User>,
+    argv: &[String],
+    (limit, with_errors): (usize, bool),
+    open: &dyn Fn(Pid) -> Result<OwnedFd, Errno>,
+) -> Result<String, Refusal> {
     use std::os::unix::process::CommandExt;
     let (program, arguments) = argv.split_first().ok_or(Errno::EINVAL)?;
     let (drain, write) = crate::capture::pipe().map_err(errno)?;
@@ -45,7 +55,16 @@ pub(crate) fn run_as(user: Option<&User>, argv: &[String], limit: usize, with_er
     })?;
     drop(command);
     let pid = Pid::from_child(&child);
-    let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(errno)?;
+    let pidfd = match open(pid) {
+        Ok(pidfd) => pidfd,
+        Err(errno) => {
+            // Nobody would know when it ends: it must not go on, and it has run.
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            let _ = crate::child::reap_within(pid, crate::child::KILLING_NS);
+            let why = format!("was ended, because it cannot be watched: {errno}");
+            return Err(Refusal { errno: Errno::EIO, words: Some(failure(argv, &why, "")) });
+        }
+    };
     let deadline = crate::now_ns() + RUN_NS;
     let in_time = loop {
         let mut fds = vec![PollFd::new(&pidfd, PollFlags::IN)];
@@ -81,4 +100,25 @@ fn failure(argv: &[String], what: &str, said: &str) -> String {
         None => (format!("'{}'", argv.first().map_or("", String::as_str)), said),
     };
     if said.is_empty() { format!("{name}: {what}") } else { format!("{name}: {what}: {said}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_cannot_be_watched_is_ended_and_reaped() {
+        let started = Cell::new(None);
+        let refuse = |pid| {
+            started.set(Some(pid));
+            Err(Errno(24))
+        };
+        let argv = ["sleep", "1000"].map(str::to_owned);
+        let refusal = run_watched(None, &argv, (WORDS_BYTES, true), &refuse).unwrap_err();
+        assert_eq!(refusal.errno, Errno::EIO);
+        let gone = rustix::process::test_kill_process(started.get().unwrap());
+        assert_eq!(gone, Err(rustix::io::Errno::SRCH), "neither alive nor waiting to be reaped");
+    }
 }
