@@ -1,7 +1,7 @@
 //! Doing an action: files, groups, network devices, programs.
 use std::os::fd::OwnedFd;
 
-use powerband_machine::{Action, Errno};
+use powerband_machine::{Action, Errno, replaced_by};
 use rustix::fs::{Mode, OFlags};
 
 use crate::account::command_user;
@@ -59,7 +59,11 @@ fn perform(groups: &mut Groups, action: &Action) -> Result<Effect, Refusal> {
         Action::ReplaceFile { path, text } => Ok(crate::replace::replace(path, text).map(|()| Effect::default())?),
         Action::MakeFolder { path } => Ok(crate::replace::make_folder(path).map(|()| Effect::default())?),
         Action::RemoveFolder { path } => Ok(crate::replace::remove_folder(path).map(|()| Effect::default())?),
-        Action::RemoveFile { path } => Ok(crate::files::remove(path).map(|()| Effect::default())?),
+        Action::RemoveFile { path } => Ok(match replaced_by(path) {
+            Some(replaced) => crate::replace::remove_draft(&replaced),
+            None => crate::files::remove(path),
+        }
+        .map(|()| Effect::default())?),
         Action::MakeGroup { group, quota } => {
             groups.make(group, *quota).map(|in_force| Effect { reads_back: Some(in_force), words: None })
         }

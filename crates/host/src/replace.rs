@@ -39,6 +39,16 @@ pub(crate) fn replace(path: &str, text: &str) -> Result<(), Errno> {
     named
 }
 
+/// Removes what is left of a draft: next to the file, and next to where a link leads, because that is where it is written.
+pub(crate) fn remove_draft(path: &str) -> Result<(), Errno> {
+    let beside = crate::files::remove(&draft_of(path));
+    let target = std::fs::canonicalize(path).ok().and_then(|target| target.to_str().map(str::to_owned));
+    match target.filter(|target| target != path).map(|target| crate::files::remove(&draft_of(&target))) {
+        Some(Ok(())) => Ok(()),
+        _ => beside,
+    }
+}
+
 fn fill(file: &OwnedFd, text: &str, before: Option<&rustix::fs::Stat>) -> Result<(), Errno> {
     write_at_start(file, text.as_bytes())?;
     if let Some(before) = before {
@@ -74,7 +84,7 @@ fn refuse_callers_folder(path: &str) -> Result<(), Errno> {
 mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-    use super::{make_folder, remove_folder, replace};
+    use super::{make_folder, remove_draft, remove_folder, replace};
     use powerband_machine::{Errno, draft_of};
 
     #[test]
@@ -94,6 +104,17 @@ mod tests {
         assert_eq!((std::fs::read_to_string(&path).unwrap().as_str(), now.mode() & 0o7777), ("new\n", 0o640));
         assert_ne!(now.ino(), inode, "whoever has the old one open goes on reading it");
         assert!(link.is_symlink() && !std::path::Path::new(&draft_of(name)).exists());
+        // Killed before it got its name, below the folder that a link leads to.
+        let folder = place.path().join("folder");
+        std::fs::create_dir(&folder).unwrap();
+        let elsewhere = folder.join("elsewhere");
+        std::os::unix::fs::symlink("../config", &elsewhere).unwrap();
+        for at in [&path, &link, &elsewhere] {
+            std::fs::write(draft_of(name), "half").unwrap();
+            remove_draft(at.to_str().unwrap()).unwrap();
+            assert!(!std::path::Path::new(&draft_of(name)).exists());
+            assert_eq!(remove_draft(at.to_str().unwrap()), Err(Errno::ENOENT));
+        }
     }
 
     #[test]

@@ -89,6 +89,14 @@ pub fn draft_of(path: &str) -> String {
     format!("{folder}/.{name}.powerband~")
 }
 
+/// The file that a text was to replace, of the place it is written to first.
+#[must_use]
+pub fn replaced_by(draft: &str) -> Option<String> {
+    let (folder, name) = draft.rsplit_once('/')?;
+    let name = name.strip_prefix('.')?.strip_suffix(".powerband~").filter(|name| !name.is_empty())?;
+    Some(format!("{folder}/{name}"))
+}
+
 /// A share of CPU time: 1,000,000 is one whole CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
