@@ -15,9 +15,27 @@ const PAGE_BYTES: usize = 4096;
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 
 /// File systems that are the kernel itself: a write is one command, there is nothing to truncate or to sync
-/// (magic numbers of linux/magic.h: sysfs, proc, cgroup, cgroup2, debugfs, tracefs, securityfs, configfs, resctrl).
-const KERNEL_FILE_SYSTEMS: [u32; 9] =
-    [0x6265_6572, 0x9fa0, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0x6265_6570, 0x0765_5821];
+/// (magic numbers of linux/magic.h and, for configfs, resctrl and the last two, of their sources).
+const KERNEL_FILE_SYSTEMS: [u32; 18] = [
+    0x6265_6572, // sysfs
+    0x0000_9fa0, // proc
+    0x0027_e0eb, // cgroup
+    0x6367_7270, // cgroup2
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x7363_6673, // securityfs
+    0x6265_6570, // configfs
+    0x0765_5821, // resctrl
+    0xf97c_ff8c, // selinuxfs
+    0x4341_5d53, // smackfs
+    0x5a3c_69f0, // apparmorfs
+    0x4249_4e4d, // binfmt_misc
+    0xcafe_4a11, // bpf
+    0xde5e_81e4, // efivarfs
+    0x6165_676c, // pstore
+    0x6573_5543, // fusectl
+    0x6e66_7364, // nfsd
+];
 
 /// What an [`Entry`] says of a folder, whose own permissions nobody asks for: there may be thousands.
 const FOLDERS_MODE: u32 = 0o755;
