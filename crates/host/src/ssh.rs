@@ -92,9 +92,9 @@ impl Ssh {
         RemoteError::unreachable(&self.name, why, format!("ssh {} true", quoted(&self.host)))
     }
 
-    /// The user's client: no terminal there, and no questions here, as nobody sees them.
+    /// The user's client: no terminal there, no questions here, as nobody sees them, and no other command than ours.
     fn words(&self, script: &str) -> Vec<String> {
-        let words = ["ssh", "-T", "-o", "BatchMode=yes", "--", &self.host];
+        let words = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "RemoteCommand=none", "--", &self.host];
         // Whatever the login shell is, a POSIX one understands this.
         let quoted = format!("exec sh -c '{}'", script.replace('\'', "'\\''"));
         words.iter().map(ToString::to_string).chain([quoted]).collect()

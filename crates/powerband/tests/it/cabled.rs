@@ -92,7 +92,7 @@ impl Sshd {
         fs::write(folder.join("sshd"), config).unwrap();
         let config = format!(
             "Host far\n HostName {FAR}\n Port 2231\n User root\n IdentityFile {at}/user\n IdentitiesOnly yes\n\
-             UserKnownHostsFile {at}/known\n StrictHostKeyChecking yes\n"
+             UserKnownHostsFile {at}/known\n StrictHostKeyChecking yes\n RemoteCommand exec sh\n"
         );
         fs::write(folder.join("config"), config).unwrap();
         let client = sh("command -v ssh");
