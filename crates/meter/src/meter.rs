@@ -120,6 +120,14 @@ pub struct MeterInstance {
 }
 
 impl MeterInstance {
+    /// What its files show, in microwatts or microjoules.
+    ///
+    /// # Errors
+    /// The text that is no number.
+    pub fn number<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Result<u64, String> {
+        self.scale.apply(texts, matches!(self.kind, Kind::Gauge { .. }))
+    }
+
     /// A meter that reads one file, of which no more is known.
     #[must_use]
     pub fn new(meter: &'static str, boundary: String, source: String, kind: Kind) -> MeterInstance {

@@ -49,21 +49,17 @@ impl FileScale {
         Some(FileScale { times: unit, per: parts as u64 })
     }
 
-    /// What files that show `texts`, multiplied with one another, come to. A sign tells which way current flows and is left
-    /// off, where there are two files or the scale is not one.
+    /// What files that show `texts`, multiplied with one another, come to. The sign of a gauge shows which way current flows and
+    /// is left off.
     ///
     /// # Errors
     /// The text that is no number.
-    pub fn apply<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Result<u64, String> {
+    pub(crate) fn apply<'a>(&self, texts: impl Iterator<Item = &'a str>, is_gauge: bool) -> Result<u64, String> {
         let mut product = u128::from(self.times);
         for text in texts.map(str::trim) {
             let wrong = || format!("'{text}' is not a number");
-            let number: u128 = if self.is_one() {
-                text.parse::<u64>().map_err(|_| wrong())?.into()
-            } else {
-                text.parse::<i64>().map_err(|_| wrong())?.unsigned_abs().into()
-            };
-            product = product.saturating_mul(number);
+            let number = text.strip_prefix('-').filter(|_| is_gauge).unwrap_or(text);
+            product = product.saturating_mul(number.parse::<u64>().map_err(|_| wrong())?.into());
         }
         let per = u128::from(self.per.max(1));
         Ok(u64::try_from((product + per / 2) / per).unwrap_or(u64::MAX))
@@ -78,8 +74,8 @@ mod tests {
     fn decimals_are_exact() {
         let scale = FileScale::decimal("0.062500\n", 1000).unwrap();
         assert_eq!(scale, FileScale { times: 625_000, per: 10_000 });
-        assert_eq!(scale.apply(["800"].into_iter()), Ok(50_000));
-        assert_eq!(FileScale::decimal("25", 1000).unwrap().apply(["3"].into_iter()), Ok(75_000));
+        assert_eq!(scale.apply(["800"].into_iter(), true), Ok(50_000));
+        assert_eq!(FileScale::decimal("25", 1000).unwrap().apply(["3"].into_iter(), true), Ok(75_000));
         assert_eq!(FileScale::decimal("1.000000", 1), Some(FileScale::default()));
         for odd in ["0", "", "-1", "x", "1.2.3", "0.0000000000001"] {
             assert_eq!(FileScale::decimal(odd, 1), None, "{odd}");
@@ -90,8 +86,8 @@ mod tests {
     fn a_fraction_is_told_by_its_parts() {
         let scale = FileScale::fraction("2.3283064365386962890625e-10\n", 1_000_000).unwrap();
         assert_eq!(scale, FileScale { times: 1_000_000, per: 1 << 32 });
-        assert_eq!(scale.apply(["4294967296"].into_iter()), Ok(1_000_000));
-        assert_eq!(scale.apply([u64::to_string(&(1 << 62)).as_str()].into_iter()), Ok(1_073_741_824_000_000));
+        assert_eq!(scale.apply(["4294967296"].into_iter(), false), Ok(1_000_000));
+        assert_eq!(scale.apply([u64::to_string(&(1 << 62)).as_str()].into_iter(), false), Ok(1_073_741_824_000_000));
         assert_eq!(FileScale::fraction("0.3", 10), Some(FileScale { times: 30, per: 10 }), "three parts of ten");
         assert_eq!(FileScale::fraction("1", 10), Some(FileScale { times: 10, per: 1 }));
         for odd in ["0", "", "-1", "x", "inf", "nan", "1e20"] {
@@ -102,8 +98,14 @@ mod tests {
     #[test]
     fn a_current_times_a_voltage_is_power_whichever_way_it_flows() {
         let scale = FileScale { times: 1, per: 1_000_000 };
-        assert_eq!(scale.apply(["-1500000\n", "12000000\n"].into_iter()), Ok(18_000_000));
-        assert_eq!(scale.apply(["x", "1"].into_iter()), Err("'x' is not a number".into()));
-        assert_eq!(FileScale::default().apply(["-1"].into_iter()), Err("'-1' is not a number".into()));
+        assert_eq!(scale.apply(["-1500000\n", "12000000\n"].into_iter(), true), Ok(18_000_000));
+        assert_eq!(scale.apply(["x", "1"].into_iter(), true), Err("'x' is not a number".into()));
+        // As drivers show it while a battery is discharged.
+        assert_eq!(FileScale::default().apply(["-17500000\n"].into_iter(), true), Ok(17_500_000));
+        for odd in ["--1", "-", "- 1"] {
+            assert!(FileScale::default().apply([odd].into_iter(), true).is_err(), "{odd}");
+        }
+        // What is counted never falls below nothing.
+        assert_eq!(FileScale::default().apply(["-1"].into_iter(), false), Err("'-1' is not a number".into()));
     }
 }

@@ -284,7 +284,7 @@ fn parse(meter: &MeterInstance, texts: &[Result<String, Errno>]) -> Result<u64, 
     if let Some(Err(errno)) = texts.iter().find(|text| text.is_err()) {
         return Err(errno.to_string());
     }
-    meter.scale.apply(texts.iter().flatten().map(String::as_str))
+    meter.number(texts.iter().flatten().map(String::as_str))
 }
 
 /// What a meter, or the parts of a sum, came to so far.

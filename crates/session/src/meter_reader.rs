@@ -27,7 +27,7 @@ impl MeterReader {
         machine.read_many(handles, &mut texts);
         let number = match texts.iter().find_map(|text| text.as_ref().err()) {
             Some(errno) => Err(errno.to_string()),
-            None => self.meter.scale.apply(texts.iter().flatten().map(String::as_str)),
+            None => self.meter.number(texts.iter().flatten().map(String::as_str)),
         };
         self.read.push((now_ns, number));
     }

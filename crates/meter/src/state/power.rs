@@ -60,9 +60,7 @@ impl Powers {
         for (meter, handles) in self.meters.iter().zip(&self.handles) {
             let (own, others) = rest.split_at_checked(handles.len()).unwrap_or_default();
             let texts: Option<Vec<&str>> = own.iter().map(|text| text.as_deref().ok()).collect();
-            read.push(
-                texts.filter(|texts| !texts.is_empty()).and_then(|texts| meter.scale.apply(texts.into_iter()).ok()),
-            );
+            read.push(texts.filter(|texts| !texts.is_empty()).and_then(|texts| meter.number(texts.into_iter()).ok()));
             rest = others;
         }
         PowerNow { at_ns, read }
