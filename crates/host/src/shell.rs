@@ -87,7 +87,8 @@ impl ShellMachine {
                 return Err(refused(why));
             }
             3 if owns => {
-                let why = "there is no folder there for the ledger; set POWERBAND_STATE_DIR there to one of your own";
+                let why = "there is no folder there for the ledger; set POWERBAND_STATE_DIR there to one of your own, in which nobody \
+                           else may write";
                 return Err(refused(why.into()));
             }
             4.. => return Err(refused(format!("{folder} cannot be written there"))),

@@ -96,7 +96,27 @@ pb_ours() {
   case $1 in drwx------*) [ "$3" = "$pb_uid" ] ;; *) return 1 ;; esac
 }
 
-# The folder of the ledger: the first of these that is there, or can be made.
+# Whether nobody else can put another folder in the place of one of root's: every folder above it is root's, and root alone may write
+# there. In one with the sticky bit, as /tmp, others touch none of ours.
+pb_safe() {
+  [ "$pb_uid" = 0 ] || return 0
+  pb_b=$1
+  while :; do
+    pb_l=$(ls -ldn "${pb_b:-/}") || return 1
+    set -- $pb_l
+    case $3:$1 in
+      0:d????????[tT]*) ;;
+      0:d???????w*) return 1 ;;
+      0:d????w*) [ "$4" = 0 ] || return 1 ;;
+      0:d*) ;;
+      *) return 1 ;;
+    esac
+    [ -n "$pb_b" ] || return 0
+    pb_b=${pb_b%/*}
+  done
+}
+
+# The folder of the ledger, by its path without links: the first of these that is there, or can be made.
 pb_find() {
   pb_d=
   if [ -n "$POWERBAND_STATE_DIR" ]; then set -- "$1" "$POWERBAND_STATE_DIR/sh"
@@ -111,7 +131,9 @@ pb_find() {
       [ -d "${pb_f%/*}" ] || mkdir -m 700 "${pb_f%/*}"
       mkdir -m 700 "$pb_f"
     fi
-    if pb_ours "$pb_f"; then pb_d=$pb_f; return 0; fi
+    pb_ours "$pb_f" || continue
+    pb_d=$(cd -P "$pb_f" && pwd -P) && pb_safe "$pb_d" && return 0
+    pb_d=
   done
   return 1
 }

@@ -441,3 +441,37 @@ fn while_a_trial_is_measured_nothing_goes_to_the_shell() {
     nothing_crossed(&seen);
     assert!(served.bare.is_clean());
 }
+
+/// Who may move a folder on the way could put another ledger in the place of root's.
+#[test]
+fn as_root_a_ledger_below_somebody_elses_folder_is_not_used() {
+    if !root() {
+        return;
+    }
+    for shell in SHELLS {
+        let bare = Bare::new(shell);
+        let set = ["set", &format!("{}=2", bare.far.knob("knob"))];
+        let state = bare.far.state();
+        for above in [state.clone(), state.parent().unwrap().to_owned()] {
+            fs::create_dir_all(&state).unwrap();
+            let (uid, mode) = {
+                let found = fs::metadata(&above).unwrap();
+                (std::os::unix::fs::MetadataExt::uid(&found), found.permissions())
+            };
+            let why = |bare: &Bare| bare.run(&set).refused(8);
+            std::os::unix::fs::chown(&above, Some(65_534), None).unwrap();
+            let theirs = why(&bare);
+            assert!(theirs.contains("in which nobody else may write"), "{theirs}");
+            std::os::unix::fs::chown(&above, Some(uid), None).unwrap();
+            fs::set_permissions(&above, fs::Permissions::from_mode(0o777)).unwrap();
+            assert_eq!(why(&bare), theirs, "{shell}");
+            assert_eq!(bare.reads(), "there\n");
+            // As /tmp is.
+            fs::set_permissions(&above, fs::Permissions::from_mode(0o1777)).unwrap();
+            bare.run(&set).ended(0);
+            bare.run(&["undo"]).ended(0);
+            fs::set_permissions(&above, mode).unwrap();
+            assert!(bare.is_clean());
+        }
+    }
+}
