@@ -302,6 +302,12 @@ fn replace_content(file: OwnedFd, text: &str) -> Result<(), Errno> {
 }
 
 fn create(path: &str, text: &str) -> Result<(), Errno> {
+    // The kernel's own file systems refuse a new file with an error that says less than that it is not there.
+    let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.and_then(|folder| rustix::fs::open(folder, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok());
+    if folder.as_ref().is_some_and(belongs_to_kernel) {
+        return Err(Errno::ENOENT);
+    }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = open_guarded(path, flags, Mode::from_raw_mode(0o644)).map_err(|error| match errno(error) {
         // A link that leads nowhere is there, and what it leads to is not.

@@ -59,6 +59,9 @@ pub struct Restored {
     pub elsewhere: Vec<Failed>,
     /// Entries of that kind that were let go of without being touched, because the caller insisted.
     pub given_up: usize,
+    /// What the kernel took away, file and value: nothing is left to restore.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<Failed>,
     /// Restored, and yet something else than before reads there: a limit that takes a moment, or firmware's hand.
     pub inexact: Vec<Foreign>,
 }
@@ -120,6 +123,7 @@ impl Restored {
         self.undone += more.undone;
         self.already += more.already;
         self.given_up += more.given_up;
+        self.gone.extend(more.gone);
         self.foreign.extend(more.foreign);
         self.failed.extend(more.failed);
         self.elsewhere.extend(more.elsewhere);
@@ -213,7 +217,10 @@ impl Work {
         }
         match outcome {
             Undone::Undone => self.restored.undone += 1,
-            Undone::AlreadyBack => self.restored.already += 1,
+            Undone::AlreadyBack => {
+                self.restored.already += 1;
+                self.note_gone(machine, id);
+            }
             Undone::Rebooted => {
                 self.restored.already += 1;
                 self.not_ours.insert(id);
@@ -235,6 +242,19 @@ impl Work {
             }
         }
         None
+    }
+
+    /// Notes a file that is gone while its folder stays; the folder of a governor's tunables leaves with the governor.
+    fn note_gone(&mut self, machine: &mut dyn Look, id: EntryId) {
+        let Some(OpenEntry { turn, .. }) = self.open.get(&id).filter(|entry| !entry.is_refused()) else { return };
+        let Some(Action::WriteFile { path, .. }) = turn.undo.as_ref().filter(|undo| **undo != turn.action) else {
+            return;
+        };
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if machine.read(path) == Err(Errno::ENOENT) && machine.list(folder).is_ok() {
+            let why = format!("{path} is gone, and what was set there with it");
+            self.restored.gone.push(Failed { knob: turn.knob.clone(), site: turn.site.clone(), why });
+        }
     }
 
     /// Whether an entry keeps what a governor has lost that is not back.

@@ -160,6 +160,9 @@ pub fn restore_left(world: &mut dyn World, ledgers: &[LedgerLocation], notes: &m
         );
         notes.note(Note::from(text).with(Hint::RestoreForeign));
     }
+    for it in &restored.gone {
+        notes.note(format!("{}: {}", placed(&it.knob, &it.site), it.why).into());
+    }
     for it in &restored.elsewhere {
         let text = format!("an interrupted powerband left {} set: {}", placed(&it.knob, &it.site), it.why);
         notes.note(Note::from(text).with(Hint::ForgetLeft));

@@ -123,7 +123,7 @@ pub(super) fn settle(
         Err(Errno::ENOENT) if removes(undo) => Undone::AlreadyBack,
         // It is not ours alone any more.
         Err(Errno::ENOTEMPTY | Errno::EEXIST) if matches!(undo, Action::RemoveFolder { .. }) => Undone::AlreadyBack,
-        Err(errno) if (stand.force || !is_kept(entry)) && has_no_place(undo, now.as_ref(), errno) => {
+        Err(errno) if (stand.force || !is_kept(entry)) && has_no_place(undo, now.as_ref(), errno, read) => {
             Undone::AlreadyBack
         }
         Err(errno) if was_never_taken(entry, now.as_ref(), errno) => Undone::AlreadyBack,
@@ -214,9 +214,13 @@ fn is_kept(entry: &OpenEntry) -> bool {
 }
 
 /// Whether the kernel took the file away and with it what was written there, as it does with the tunables of a governor
-/// that has left; its set speed stays and says so.
-fn has_no_place(undo: &Action, now: Option<&Result<String, Errno>>, errno: Errno) -> bool {
-    let gone = errno == Errno::ENOENT && now == Some(&Err(Errno::ENOENT)) && is_volatile(undo);
+/// that has left; its set speed stays and says so. What a write is refused with says less than that nothing is there: a shell tries to
+/// make the file.
+fn has_no_place(undo: &Action, now: Option<&Result<String, Errno>>, errno: Errno, read: Read<'_>) -> bool {
+    let is_absent = |path: &str, read: Read<'_>| errno == Errno::ENOENT || read(path) == Err(Errno::ENOENT);
+    let gone = now == Some(&Err(Errno::ENOENT))
+        && is_volatile(undo)
+        && matches!(undo, Action::WriteFile { path, .. } if is_absent(path, read));
     gone || matches!(now, Some(Ok(text)) if text == "<unsupported>")
 }
 

@@ -210,6 +210,26 @@ fn a_place_that_refuses_the_undo_as_it_refused_the_action_is_as_before() {
     }
 }
 
+#[test]
+fn a_kernel_file_that_is_gone_is_not_waited_for() {
+    let group = "/sys/fs/cgroup/load/hugetlb.2MB.max";
+    // As the kernel answers a write that would make a file, by itself or through a shell.
+    for errno in [Errno::ENOENT, Errno::EACCES, Errno::EPERM] {
+        for (path, now, undone) in [
+            (group, Err(Errno::ENOENT), Some(Undone::AlreadyBack)),
+            // It is there, or may come back.
+            (group, Ok("1".to_owned()), None),
+            ("/etc/a", Err(Errno::ENOENT), None),
+        ] {
+            let mut ledger = load(&MemoryLedger::default());
+            let id = begin(&mut ledger, &turn(path, "0", "1", Hold::Set), None, "1");
+            let outcome = ledger.undo(id, false, &mut |_| now.clone(), &mut |_| Err(errno)).unwrap();
+            let undone = undone.unwrap_or(Undone::Failed { why: errno.to_string() });
+            assert_eq!(outcome, undone, "{path} {errno}");
+        }
+    }
+}
+
 /// A store that takes so many records and no more, and may not be replaced as a whole.
 struct Full(MemoryLedger, u32, bool);
 

@@ -217,6 +217,7 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
     if restored.given_up > 0 {
         text += &format!(", let go of without touching them: {}", restored.given_up);
     }
+    text.extend(restored.gone.iter().map(|gone| format!("\n{}: {}", placed(&gone.knob, &gone.site), gone.why)));
     text.extend(restored.differs().iter().map(|differs| format!("\n{differs}")));
     if steps_left > 0 {
         let (steps, them) = if steps_left == 1 { ("step is", "it") } else { ("steps are", "them") };
