@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use powerband_machine::{Errno, LedgerError, LedgerStore, Turn};
+use powerband_machine::{Errno, Ledger, LedgerError, LedgerStore, Turn};
 use rustix::fs::FallocateFlags;
 
 use crate::in_place::{Anchor, is_at};
@@ -89,8 +89,8 @@ impl FileLedger {
         copy::bytes(ledger).starts_with(&copy::bytes(copy))
     }
 
-    /// Gives a ledger that was cut off or overwritten in its place the lines of its copy again; those in it that are not
-    /// from there are set aside. Answers whether it has them all. The caller has the folder's lock.
+    /// Gives a ledger that was cut off or overwritten in its place the records of its copy again; what is no record is set
+    /// aside. Answers whether it has them all. The caller has the folder's lock.
     pub(crate) fn mend(&self, copy: &File) -> bool {
         self.mend_with(&copy::bytes(copy)).is_ok()
     }
@@ -101,11 +101,11 @@ impl FileLedger {
         if there.starts_with(copy) {
             return Ok(());
         }
-        let strange = copy::strange_lines(&there, copy);
+        let (both, strange) = Ledger::union(&there, copy);
         if !strange.is_empty() {
             fresh.set_aside(&strange)?;
         }
-        fresh.replace(copy)
+        fresh.replace(&both)
     }
 
     /// Whether nothing at all is in the ledger of `folder`.
@@ -239,7 +239,6 @@ impl Inner {
     fn replace(&mut self, bytes: &[u8]) -> Result<(), Errno> {
         let beside = self.path.with_extension("new");
         make_folder(&self.path)?;
-        self.copy.iter_mut().for_each(LedgerCopy::clear);
         let write = || -> std::io::Result<()> {
             // One that a killed owner left behind is of no use.
             match std::fs::remove_file(&beside) {
@@ -254,17 +253,17 @@ impl Inner {
         write().map_err(|error| io_errno(&error))?;
         crate::files::sync_folder_of(&self.path);
         (self.file, self.replaced) = (None, self.replaced + 1);
-        self.copy.iter_mut().for_each(|copy| copy.append(bytes));
+        // Whoever dies before this has older lines in the copy, which say the same.
+        self.copy.iter_mut().for_each(|copy| (copy.clear(), copy.append(bytes)).1);
         Ok(())
     }
 
     /// Emptying needs no second file: a truncation is atomic, and works on a full disk.
     fn empty(&mut self) -> Result<(), Errno> {
-        self.open()?;
-        self.copy.iter_mut().for_each(LedgerCopy::clear);
         let file = self.open()?;
         rustix::fs::ftruncate(&*file, 0).and_then(|()| rustix::fs::fsync(&*file)).map_err(errno)?;
         (self.bytes, self.reserved) = (0, 0);
+        self.copy.iter_mut().for_each(LedgerCopy::clear);
         Ok(())
     }
 }

@@ -454,6 +454,36 @@ impl Ledger {
         Ok(outcome)
     }
 
+    /// The lines of a ledger and of its copy together, and those that are no records. Records are facts about numbered entries,
+    /// so it does not matter which of the two lacks some. What an entry announces is the copy's where it has it: a ledger that
+    /// was written anew says the same in fewer lines.
+    #[must_use]
+    pub fn union(there: &[u8], copy: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let records = |bytes: &[u8]| -> Vec<Record> {
+            let whole = |part| if let Part::Whole(record) = part { Some(record) } else { None };
+            format::parts(bytes).into_iter().filter_map(whole).collect()
+        };
+        let known = records(copy);
+        let announced =
+            |id: EntryId| known.iter().any(|it| matches!(it, Record::Intent { id: known, .. } if *known == id));
+        let is_new = |record: &Record| match record {
+            Record::Intent { id, .. } => !announced(*id),
+            record => !known.contains(record),
+        };
+        let both = records(there).into_iter().filter(is_new);
+        let lines: Vec<u8> = known.iter().cloned().chain(both).flat_map(|it| encode(&it).into_bytes()).collect();
+        let mut strange = Vec::new();
+        for part in format::parts(there) {
+            let (Part::Damaged(damage) | Part::Torn(damage)) = part else { continue };
+            // A line that was cut off is in the copy whole.
+            if !copy.split(|&byte| byte == b'\n').any(|line| line.starts_with(damage.bytes.trim_ascii_end())) {
+                strange.extend_from_slice(damage.bytes.trim_ascii_end());
+                strange.push(b'\n');
+            }
+        }
+        (lines, strange)
+    }
+
     /// The line that says that an entry is closed, for somebody who closes it when we cannot.
     #[must_use]
     pub fn closing_line(id: EntryId, outcome: Undone) -> String {

@@ -33,7 +33,7 @@ impl LedgerCopy {
         }
     }
 
-    /// The ledger is about to be emptied, or to be written anew: it must never lack a line that is here.
+    /// The ledger was emptied, or written anew.
     pub(super) fn clear(&mut self) {
         // A file in memory can always be made shorter.
         let _ = self.file.set_len(0);
@@ -63,12 +63,4 @@ pub(crate) fn inherited() -> Option<File> {
     rustix::stdio::dup2_stderr(nowhere).ok()?;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&inherited).ok()?.st_mode);
     (kind == FileType::RegularFile).then(|| inherited.into())
-}
-
-/// Those lines of a ledger that are not in its copy, which nobody who has the ledger to himself wrote.
-pub(super) fn strange_lines(there: &[u8], copy: &[u8]) -> Vec<u8> {
-    let known: Vec<&[u8]> = copy.split_inclusive(|&byte| byte == b'\n').collect();
-    // The file may have been cut off in the middle of a line.
-    let is_known = |line: &[u8]| known.iter().any(|known| known.starts_with(line));
-    there.split_inclusive(|&byte| byte == b'\n').filter(|line| !is_known(line)).flatten().copied().collect()
 }
