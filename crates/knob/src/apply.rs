@@ -1,20 +1,20 @@
 //! Turning a setting: steps one after the other through the ledger, all of them or none.
 mod asked;
 mod device;
-mod moves;
+pub(crate) mod moves;
 mod saved_state;
 mod trial;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use powerband_machine::{Acted, Action, Change, EntryId, Hold, Look, Turn};
 use powerband_record::{ReachedSite, Setting, placed};
 use powerband_sysfs::cpufreq::INTEL_STATUS;
 use serde::{Deserialize, Serialize};
 
+use self::trial::unreadable;
 use crate::catalogue::nic::has_carrier;
 use crate::error::advice;
-use crate::knob::Turning;
 use crate::landed::{judge, judge_reading};
 use crate::plan::{Move, Part, check_governors, in_one_request, moves, plan};
 use crate::{KnobError, Landed, Named, Phase, PlannedSteps, Selection, Site, Value, overridden, restore};
@@ -91,6 +91,8 @@ pub struct Applied {
     pub links: Vec<String>,
     /// What a person should know.
     pub notes: Vec<String>,
+    /// What stays as it is set, because the kernel does not take back what was there; only where that was accepted.
+    pub unrestorable: Vec<String>,
 }
 
 impl Applied {
@@ -176,8 +178,9 @@ fn run_steps(machine: &mut dyn Change, steps: &PlannedSteps, hold: Hold, again: 
         machine,
         hold,
         again,
+        accept_unrestorable: steps.accept_unrestorable,
         step: None,
-        limits: BTreeMap::new(),
+        saved: BTreeSet::new(),
         applied: Applied { notes: steps.notes.clone(), ..Applied::default() },
     };
     for phase in Phase::ALL {
@@ -202,11 +205,11 @@ fn run_steps(machine: &mut dyn Change, steps: &PlannedSteps, hold: Hold, again: 
 /// # Errors
 /// [`KnobError`] for what cannot be read or is refused.
 pub fn hold_cpufreq(machine: &mut dyn Change) -> Result<Applied, KnobError> {
-    let (limits, applied) = (BTreeMap::new(), Applied::default());
-    let mut run = Run { machine, hold: Hold::Held, again: false, step: None, limits, applied };
-    let everything = Action::WriteFile { path: INTEL_STATUS.to_owned(), text: String::new() };
-    match run.keep_all_tunables().and_then(|()| run.keep_moved(&everything)) {
-        Ok(()) => Ok(run.applied),
+    let (saved, applied) = (BTreeSet::new(), Applied::default());
+    let mut run =
+        Run { machine, hold: Hold::Held, again: false, accept_unrestorable: false, step: None, saved, applied };
+    match run.save_moved_by(INTEL_STATUS, &[]) {
+        Ok(_) => Ok(run.applied),
         Err(cause) => Err(run.take_back(cause)),
     }
 }
@@ -217,8 +220,10 @@ struct Run<'m> {
     hold: Hold,
     /// Nothing of it is undone.
     again: bool,
-    /// How limits are undone, by their files, as it was before a switch for boost moved what they show.
-    limits: BTreeMap<String, Turning>,
+    /// What could not be restored is changed all the same.
+    accept_unrestorable: bool,
+    /// Files that are saved, because a write moves them along.
+    saved: BTreeSet<String>,
     /// The first entry of this call, which names its step even if it was let go of meanwhile.
     step: Option<EntryId>,
     applied: Applied,
@@ -228,20 +233,7 @@ impl Run<'_> {
     fn phase(&mut self, parts: &[Part], phase: Phase) -> Result<(), KnobError> {
         let moves = moves(parts, phase, self.machine, true)?;
         check_governors(parts, &moves, self.machine)?;
-        if phase == Phase::Mode && !moves.is_empty() {
-            self.keep_all_tunables()?;
-        }
-        if phase == Phase::Boost && !moves.is_empty() {
-            self.note_limits(parts)?;
-        }
-        let limits = if phase == Phase::Boost { self.keep_upper_limits(&moves)? } else { Vec::new() };
-        if phase == Phase::Limit {
-            self.keep_dragged(&moves)?;
-        }
-        let saved = if phase == Phase::Governor { self.keep(&moves)? } else { Vec::new() };
-        if phase == Phase::Limit && parts.iter().any(|part| part.named.knob.about().phase == Phase::Frequency) {
-            self.keep_speeds(&moves)?;
-        }
+        let saved = self.save_moved(&moves, parts)?;
         for mut request in in_one_request(moves) {
             match request.pop() {
                 Some(step) if request.is_empty() => self.turn(step)?,
@@ -252,30 +244,29 @@ impl Run<'_> {
                 None => {}
             }
         }
-        self.note_moved(&limits, parts);
-        self.drop_needless(&saved)
+        match phase {
+            Phase::Boost => self.note_moved(&saved, parts),
+            Phase::Governor => self.drop_needless(&saved)?,
+            _ => {}
+        }
+        Ok(())
     }
 
     fn turn(&mut self, step: Move) -> Result<(), KnobError> {
         self.note_throttle(&step);
         let Move { named, value, site, .. } = step;
-        let mut turning = named.knob.turn(&value, self.machine, &site).map_err(|errno| KnobError::Unreadable {
-            knob: named.name.clone(),
-            path: site.path.clone().unwrap_or_default(),
-            errno,
-        })?;
-        let shown = turning.before.clone();
-        if let Some(first) = site.path.as_ref().and_then(|path| self.limits.remove(path)) {
-            (turning.undo, turning.before) = (first.undo, first.before);
-        }
+        let turning = named.knob.turn(&value, self.machine, &site);
+        let mut turning = turning.map_err(|errno| unreadable(self.machine, &named, &site, errno))?;
         let before = turning.before.clone();
         if named.knob.skips_when_equal() && before.as_ref().is_some_and(|before| named.knob.same(&value, before)) {
             let reads_back = before.clone();
             self.applied.sites.push(Reached { named, site, asked: value, before, reads_back, landed: Landed::Already });
             return Ok(());
         }
-        self.keep_moved(&turning.action)?;
-        self.try_undo(&named, &site, &turning)?;
+        if let Err(why) = self.try_undo(&named, &site, &turning)? {
+            self.applied.unrestorable.push(format!("{} is not restored: {why}", placed(&named.name, &site.name)));
+            turning.undo = None;
+        }
         let group = match &turning.action {
             Action::MakeGroup { group, .. } => Some(group.clone()),
             Action::Coalesce { device, .. } => {
@@ -306,21 +297,11 @@ impl Run<'_> {
         let landed = judge(&named, &value, before.as_deref(), &acted);
         let reads_back = acted.reads_back.map(|text| text.trim().to_owned());
         if let Some(error) = failure(&named, &value, &site, &landed) {
-            return Err(error.changed(shown.as_deref(), reads_back.as_deref()));
+            return Err(error.changed(before.as_deref(), reads_back.as_deref()));
         }
         let mut reached = Reached { named, site, asked: value, before, reads_back, landed };
         overridden::explain(self.machine, &mut reached);
         self.applied.sites.push(reached);
-        Ok(())
-    }
-
-    /// Boost and turbo move what limits show, so how those that are turned next are undone is found out before.
-    fn note_limits(&mut self, parts: &[Part]) -> Result<(), KnobError> {
-        for Move { named, value, site, .. } in moves(parts, Phase::Limit, self.machine, true)? {
-            if let (Some(path), Ok(turning)) = (site.path.clone(), named.knob.turn(&value, self.machine, &site)) {
-                self.limits.insert(path, turning);
-            }
-        }
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The catalogue as text: `powerband knobs`, and the pages in `docs/knobs` generated from it.
 use std::fmt::Write;
 
+use crate::apply::moves;
 use crate::catalogue::ALL;
 use crate::{About, KnobError, resolve};
 
@@ -34,7 +35,7 @@ pub fn pages() -> Vec<(String, String)> {
         }
         if let Some((_, page)) = pages.last_mut() {
             page.push('\n');
-            page.push_str(&section(about));
+            page.push_str(&section(about, None));
         }
     }
     pages
@@ -45,7 +46,25 @@ pub fn pages() -> Vec<(String, String)> {
 /// # Errors
 /// [`KnobError::Unknown`].
 pub fn explain(name: &str) -> Result<String, KnobError> {
-    Ok(meant_by(name)?.into_iter().map(section).collect::<Vec<_>>().join("\n"))
+    let path = path_of(name);
+    Ok(meant_by(name)?.into_iter().map(|about| section(about, path.as_deref())).collect::<Vec<_>>().join("\n"))
+}
+
+/// What setting a knob changes along, which is saved first and restored after it.
+///
+/// # Errors
+/// [`KnobError::Unknown`].
+pub fn also_changed(name: &str) -> Result<Vec<String>, KnobError> {
+    let path = path_of(name);
+    Ok(meant_by(name)?.into_iter().flat_map(|about| moves::also_changed(about.name, path.as_deref())).collect())
+}
+
+/// The file of a name that is one: `file:PATH`, `sysctl.NAME`.
+fn path_of(name: &str) -> Option<String> {
+    match name.strip_prefix("sysctl.") {
+        Some(sysctl) => Some(powerband_sysfs::proc::sysctl(sysctl)),
+        None => name.strip_prefix("file:").map(str::to_owned),
+    }
 }
 
 /// The knobs a name may mean.
@@ -62,7 +81,7 @@ pub fn meant_by(name: &str) -> Result<Vec<&'static About>, KnobError> {
     }
 }
 
-fn section(about: &About) -> String {
+fn section(about: &About, path: Option<&str>) -> String {
     let mut text = format!("## `{}`: {}\n\n{}\n\n", about.name, about.summary, about.doc);
     let mut row = |label: &str, words: &str| {
         if !words.is_empty() {
@@ -79,6 +98,8 @@ fn section(about: &About) -> String {
     row("unit", about.unit);
     row("applies to", about.scope.words());
     row("needs", about.needs);
+    let also = moves::also_changed(about.name, path);
+    row("also changes, and restores", &also.join(", "));
     row("source", about.source);
     text
 }

@@ -1,6 +1,6 @@
 //! Files of the kernel: what is written there is a request, what is read an answer, and the two differ in form. The write that
 //! brings back what a file shows is decided here.
-use powerband_machine::{Action, Look};
+use powerband_machine::{Action, Errno, Look};
 
 /// Settings of one thing in two units: a write of one sets the other to 0, and 0 itself is refused or leaves both at 0. The one
 /// that is not 0 brings both back (Linux 6.12 mm/page-writeback.c, `dirty_bytes_handler`; mm/util.c, `overcommit_kbytes_handler`).
@@ -9,6 +9,39 @@ const PAIRS: [[&str; 2]; 3] = [
     ["/proc/sys/vm/dirty_background_ratio", "/proc/sys/vm/dirty_background_bytes"],
     ["/proc/sys/vm/overcommit_ratio", "/proc/sys/vm/overcommit_kbytes"],
 ];
+
+/// Files of which some values stay until the next boot: whatever is not among the values that can be taken back. The value that
+/// is there can be written, so that no trial of the undo shows it.
+const ONE_WAY: [(&str, &[&str], &str); 5] = [
+    // Linux 6.12 kernel/bpf/syscall.c, `bpf_unpriv_handler`.
+    ("/proc/sys/kernel/unprivileged_bpf_disabled", &["0", "2"], "the kernel takes no other value after 1"),
+    // security/yama/yama_lsm.c, `yama_dointvec_minmax`.
+    ("/proc/sys/kernel/yama/ptrace_scope", &["0", "1", "2"], "the kernel takes no other value after 3"),
+    // kernel/panic.c, `proc_taint`.
+    ("/proc/sys/kernel/tainted", &[], "the kernel adds flags and removes none"),
+    // kernel/umh.c, `proc_cap_handler`.
+    ("/proc/sys/kernel/usermodehelper/bset", &[], "the kernel drops capabilities and adds none"),
+    ("/proc/sys/kernel/usermodehelper/inheritable", &[], "the kernel drops capabilities and adds none"),
+];
+
+/// Why a value of a file could not be taken back, if that is known.
+pub(crate) fn one_way(path: &str, value: &str) -> Option<&'static str> {
+    let (_, reversible, why) = ONE_WAY.iter().find(|(file, ..)| *file == path)?;
+    (!reversible.contains(&value.trim())).then_some(why)
+}
+
+/// "Operation not supported" by the kernel's own number, which files below /proc/sys answer (include/linux/errno.h).
+const ENOTSUPP: Errno = Errno(524);
+
+/// Whether a refusal shows that nobody sets a file: it takes no value at all here, or belongs to an interrupt that the kernel
+/// itself stops and starts with its CPU (kernel/irq/proc.c, `write_irq_affinity`).
+pub(crate) fn takes_nothing(path: &str, errno: Errno) -> bool {
+    match errno {
+        Errno::EOPNOTSUPP | ENOTSUPP => true,
+        Errno::EIO => path.starts_with("/proc/irq/"),
+        _ => false,
+    }
+}
 
 /// Whether a file is the kernel's.
 pub(crate) fn is_kernel_file(path: &str) -> bool {
@@ -37,17 +70,46 @@ pub(crate) fn undo_of(machine: &mut dyn Look, path: &str, shown: &str) -> Action
             return Action::WriteFile { path: other.to_owned(), text };
         }
     }
-    // A write of no bytes at all does not reach the kernel.
-    let value = match value_of(shown) {
-        "" => "\n",
-        value => value,
-    };
-    Action::WriteFile { path: path.to_owned(), text: value.to_owned() }
+    Action::WriteFile { path: path.to_owned(), text: written(path, value_of(shown)) }
+}
+
+/// Files that take a word only with the end of its line (Linux 6.12 kernel/printk/printk.c, `devkmsg_sysctl_set_loglvl`).
+const WHOLE_LINES: [&str; 1] = ["/proc/sys/kernel/printk_devkmsg"];
+
+/// The text to write for a value. A write of no bytes at all does not reach the kernel.
+pub(crate) fn written(path: &str, value: &str) -> String {
+    let end = if value.is_empty() || WHOLE_LINES.contains(&path) { "\n" } else { "" };
+    format!("{value}{end}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::value_of;
+    use powerband_machine::Errno;
+
+    use super::{one_way, takes_nothing, value_of, written};
+
+    #[test]
+    fn a_refusal_of_what_nobody_sets_is_known() {
+        assert!(takes_nothing("/proc/sys/kernel/nmi_watchdog", Errno(524)));
+        assert!(takes_nothing("/proc/irq/26/smp_affinity_list", Errno::EIO));
+        assert!(!takes_nothing("/sys/devices/system/cpu/cpufreq/boost", Errno::EIO));
+    }
+
+    #[test]
+    fn a_word_that_needs_the_end_of_its_line_has_one() {
+        assert_eq!(written("/proc/sys/kernel/printk_devkmsg", "on"), "on\n");
+        assert_eq!(written("/proc/sys/vm/swappiness", "60"), "60");
+        assert_eq!(written("/proc/sys/net/ipv4/ip_local_reserved_ports", ""), "\n");
+    }
+
+    #[test]
+    fn a_value_that_stays_until_the_next_boot_is_known() {
+        assert!(one_way("/proc/sys/kernel/unprivileged_bpf_disabled", "1\n").is_some());
+        assert!(one_way("/proc/sys/kernel/unprivileged_bpf_disabled", "0x1").is_some());
+        assert!(one_way("/proc/sys/kernel/unprivileged_bpf_disabled", "2").is_none());
+        assert!(one_way("/proc/sys/kernel/tainted", "0").is_some());
+        assert!(one_way("/proc/sys/vm/swappiness", "1").is_none());
+    }
 
     #[test]
     fn the_value_of_choices_is_the_one_in_brackets() {

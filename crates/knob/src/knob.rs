@@ -4,7 +4,7 @@ use std::fmt;
 use powerband_machine::{Action, Change, Errno, Look};
 use powerband_record::CpuList;
 
-use crate::kernel_file::undo_of;
+use crate::kernel_file::{undo_of, written};
 use crate::{About, Declared, KnobError, Landed, Policy, Value, resolve_here};
 
 /// How long a machine takes to settle after most knobs, ns.
@@ -104,7 +104,7 @@ pub trait Knob: Sync + fmt::Debug {
         let path = site.path.clone().ok_or(Errno::ENOENT)?;
         let before = machine.read(&path)?;
         let undo = Some(undo_of(machine, &path, &before));
-        let action = Action::WriteFile { path, text: value.typed() };
+        let action = Action::WriteFile { text: written(&path, &value.typed()), path };
         Ok(Turning { action, undo, before: Some(before.trim_end().to_owned()) })
     }
 }
@@ -183,6 +183,8 @@ pub struct Selection {
     pub cpus: Option<CpuList>,
     /// Knobs that a plan declares.
     pub declared: Declared,
+    /// Whether a knob is set although the kernel does not take back what is there.
+    pub accept_unrestorable: bool,
 }
 
 impl Selection {

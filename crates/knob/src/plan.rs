@@ -46,6 +46,8 @@ pub struct PlannedSteps {
     pub lines: Vec<StepLine>,
     /// What a person should know before.
     pub notes: Vec<String>,
+    /// Whether what could not be restored is changed all the same.
+    pub(crate) accept_unrestorable: bool,
 }
 
 impl PlannedSteps {
@@ -191,7 +193,7 @@ pub fn settles_ns(setting: &Setting) -> u64 {
 /// # Errors
 /// [`KnobError`] for the first thing that cannot be: a name, a site, a value, a governor that would be missing.
 pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Result<PlannedSteps, KnobError> {
-    let mut steps = PlannedSteps::default();
+    let mut steps = PlannedSteps { accept_unrestorable: narrow.accept_unrestorable, ..PlannedSteps::default() };
     let chosen = governors_chosen(setting);
     let mut resolved = Vec::new();
     for assignment in &setting.assignments {

@@ -306,7 +306,9 @@ impl Work {
             let is_left = |knob: &str, site: &str| knob == turn.knob && site == turn.site;
             let named = self.restored.foreign.iter().any(|it| is_left(&it.knob, &it.site))
                 || self.restored.failed.iter().any(|it| is_left(&it.knob, &it.site));
-            let (Some(before), Ok(now)) = (shown_before(machine, turn), machine.read(path)) else { continue };
+            let before =
+                if is_saved_state(entry) { Some(turn.asked.trim().to_owned()) } else { shown_before(machine, turn) };
+            let (Some(before), Ok(now)) = (before, machine.read(path)) else { continue };
             let (before, now) = (before.as_str(), now.trim());
             // A frequency that could be set only under our own governor is gone with it.
             if !named && before != now && now != "<unsupported>" {

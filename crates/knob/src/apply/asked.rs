@@ -77,7 +77,7 @@ pub(super) fn apply_together(machine: &mut dyn Change, steps: &PlannedSteps, hol
     };
     let answered = setter.set(&asked(&parts(true))).map_err(KnobError::Setter)?;
     let mut applied = applied(machine, answered)?;
-    let ours = PlannedSteps { parts: parts(false), notes: steps.notes.clone(), ..PlannedSteps::default() };
+    let ours = PlannedSteps { parts: parts(false), ..steps.clone() };
     match run_steps(machine, &ours, hold, false) {
         Ok(rest) => {
             applied.sites.extend(rest.sites);
@@ -85,6 +85,7 @@ pub(super) fn apply_together(machine: &mut dyn Change, steps: &PlannedSteps, hol
             applied.reach.extend(rest.reach);
             applied.links.extend(rest.links);
             applied.notes.extend(rest.notes);
+            applied.unrestorable.extend(rest.unrestorable);
             applied.group = rest.group;
             Ok(applied)
         }
@@ -149,7 +150,7 @@ fn applied(machine: &mut dyn Change, answered: serde_json::Value) -> Result<Appl
     let Answer { sites, entries, reach, links, notes } = answer;
     let reached = sites.into_iter().map(|site| reached(machine, site)).collect::<Result<Vec<_>, _>>();
     match reached {
-        Ok(sites) => Ok(Applied { sites, entries, group: None, reach, links, notes }),
+        Ok(sites) => Ok(Applied { sites, entries, group: None, reach, links, notes, unrestorable: Vec::new() }),
         Err(cause) => {
             restore(machine, &entries, true);
             Err(cause)

@@ -1,132 +1,51 @@
-//! The table "writing X also moves Y": what is saved before a write, because the kernel changes it along and does not bring it
-//! back. A row is data; how rows are read is at the end.
+//! What a write changes besides its own file, and the kernel does not bring back: how the rows of `moves.toml` are read.
+use std::sync::LazyLock;
+
 use powerband_machine::Look;
+use serde::Deserialize;
 
-/// One row of the table.
+use crate::plan::governors_in_force;
+use crate::policy::{Policy, policies};
+
+/// The table; a test reads it as well.
+static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(include_str!("moves.toml")).unwrap_or_default());
+
+#[derive(Debug, Default, Deserialize)]
+struct Table {
+    row: Vec<Row>,
+}
+
+/// One row, as the table's head describes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Row {
-    /// The file that is written; `*` stands for any text within one name.
-    written: &'static str,
-    /// Files that change with it, in the order of saving; they are restored in reverse, after the file itself.
-    moved: &'static [Moved],
+    written: String,
+    #[serde(default)]
+    knob: String,
+    moved: Vec<Moved>,
 }
 
-/// Files that change with another one.
+/// Files that change with another one, and which of them need saving.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Moved {
-    /// Their path: `*` as in [`Row::written`], `{}` what it stood for there.
-    file: &'static str,
-    /// Their knob's canonical name; empty for files that the catalogue does not know.
-    knob: &'static str,
-    /// Those that need saving.
-    saved: Saved,
+    file: String,
+    #[serde(default)]
+    knob: String,
+    unless: Option<String>,
+    only: Option<String>,
+    at_least: Option<u64>,
+    unless_as: Option<String>,
+    #[serde(rename = "where")]
+    beside: Option<(String, String)>,
+    #[serde(default)]
+    of_that_cpu: bool,
+    #[serde(default)]
+    if_set: bool,
 }
 
-/// Files that need saving.
-enum Saved {
-    /// All.
-    Always,
-    /// Those with another value than this default.
-    Unless(&'static str),
-    /// Those with this value.
-    Only(&'static str),
-    /// Those that differ from this file of the same folder.
-    UnlessAs(&'static str),
-    /// Those whose list of CPUs is within the one CPU that `{}` numbers.
-    OfThatCpu,
-}
-
-const fn all(file: &'static str, knob: &'static str) -> Moved {
-    Moved { file, knob, saved: Saved::Always }
-}
-
-/// State of policies that are made again by a driver's change of mode, or when their last CPU goes offline (Linux 6.12
-/// drivers/cpufreq/intel_pstate.c, `intel_pstate_update_status`; amd-pstate.c, `amd_pstate_change_driver_mode`; cpufreq.c).
-macro_rules! policies {
-    ($policies:literal) => {
-        [
-            all(concat!($policies, "/energy_performance_preference"), "cpufreq.epp"),
-            Moved {
-                file: concat!($policies, "/scaling_max_freq"),
-                knob: "cpufreq.max_freq",
-                saved: Saved::UnlessAs("cpuinfo_max_freq"),
-            },
-            Moved {
-                file: concat!($policies, "/scaling_min_freq"),
-                knob: "cpufreq.min_freq",
-                saved: Saved::UnlessAs("cpuinfo_min_freq"),
-            },
-            all(concat!($policies, "/scaling_governor"), "cpufreq.governor"),
-        ]
-    };
-}
-
-/// Idle states of CPUs that are on unless somebody disabled them: CPUs that come back have them all (Linux 6.12
-/// drivers/cpuidle/cpuidle.c, `cpuidle_enable_device`).
-const fn disabled(file: &'static str) -> Moved {
-    Moved { file, knob: "cpuidle.disable", saved: Saved::Unless("0") }
-}
-
-const TABLE: [Row; 12] = [
-    Row {
-        written: "/sys/devices/system/cpu/intel_pstate/status",
-        moved: &policies!("/sys/devices/system/cpu/cpufreq/policy*"),
-    },
-    Row {
-        written: "/sys/devices/system/cpu/amd_pstate/status",
-        moved: &policies!("/sys/devices/system/cpu/cpufreq/policy*"),
-    },
-    Row {
-        written: "/sys/devices/system/cpu/*_pstate/status",
-        moved: &[
-            all("/sys/devices/system/cpu/cpufreq/boost", "cpufreq.boost"),
-            // The upper end first: the lower one is held below it.
-            all("/sys/devices/system/cpu/intel_pstate/min_perf_pct", "pstate.min_perf_pct"),
-            all("/sys/devices/system/cpu/intel_pstate/max_perf_pct", "pstate.max_perf_pct"),
-            all("/sys/devices/system/cpu/intel_pstate/no_turbo", "pstate.no_turbo"),
-            all("/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost", "pstate.hwp_dynamic_boost"),
-            all("/sys/devices/system/cpu/intel_pstate/energy_efficiency", ""),
-        ],
-    },
-    Row {
-        written: "/sys/devices/system/cpu/smt/control",
-        moved: &[
-            Moved { file: "/sys/devices/system/cpu/cpu*/online", knob: "cpu.online", saved: Saved::Only("0") },
-            disabled("/sys/devices/system/cpu/cpu*/cpuidle/state*/disable"),
-        ],
-    },
-    Row {
-        written: "/sys/devices/system/cpu/cpu*/online",
-        moved: &[
-            disabled("/sys/devices/system/cpu/cpu{}/cpuidle/state*/disable"),
-            // An interrupt whose CPUs are all offline is let loose on every CPU (kernel/irq/cpuhotplug.c).
-            Moved { file: "/proc/irq/*/smp_affinity_list", knob: "", saved: Saved::OfThatCpu },
-        ],
-    },
-    // devinet.c, `inet_forward_change`.
-    Row { written: "/proc/sys/net/ipv4/ip_forward", moved: &FORWARDING },
-    Row { written: "/proc/sys/net/ipv4/conf/all/forwarding", moved: &FORWARDING },
-    Row {
-        written: "/proc/sys/net/ipv6/conf/all/forwarding",
-        moved: &[all("/proc/sys/net/ipv6/conf/*/forwarding", "")],
-    },
-    Row {
-        written: "/proc/sys/net/ipv6/conf/all/disable_ipv6",
-        moved: &[all("/proc/sys/net/ipv6/conf/*/disable_ipv6", "")],
-    },
-    // kernel/watchdog.c: the one switch is both others.
-    Row {
-        written: "/proc/sys/kernel/watchdog",
-        moved: &[all("/proc/sys/kernel/nmi_watchdog", ""), all("/proc/sys/kernel/soft_watchdog", "")],
-    },
-    // mm/khugepaged.c, `set_recommended_min_free_kbytes`.
-    Row { written: "/sys/kernel/mm/transparent_hugepage/enabled", moved: &[all("/proc/sys/vm/min_free_kbytes", "")] },
-    Row {
-        written: "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled",
-        moved: &[all("/proc/sys/vm/min_free_kbytes", "")],
-    },
-];
-
-const FORWARDING: [Moved; 2] =
-    [all("/proc/sys/net/ipv4/conf/*/forwarding", ""), all("/proc/sys/net/ipv4/conf/all/accept_redirects", "")];
+/// Policies' folders; before Linux 2.6.20 they were of CPUs.
+const POLICIES: [&str; 2] = ["/sys/devices/system/cpu/cpufreq/policy", "/sys/devices/system/cpu/cpu"];
 
 /// One file to save.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,57 +55,140 @@ pub(super) struct ToSave {
     pub(super) knob: String,
     /// The policy or CPU it belongs to, or `-`.
     pub(super) site: String,
+    /// Whether it is lost only with its folder: a governor that another policy runs stays.
+    pub(super) with_folder: bool,
 }
 
-/// The files that a write of `path` moves along and that need saving, in the order of saving.
-pub(super) fn moved_by(machine: &mut dyn Look, path: &str) -> Vec<ToSave> {
+/// The files that a write of `path` moves along and that need saving, in the order of saving, for a setting that sets the knobs
+/// for which `sets` holds.
+pub(super) fn moved_by(machine: &mut dyn Look, path: &str, sets: &dyn Fn(&str) -> bool) -> Vec<ToSave> {
     let mut found: Vec<ToSave> = Vec::new();
-    for row in &TABLE {
-        let Some(stands_for) = matched(row.written, path) else { continue };
-        for moved in row.moved {
-            let files = expanded(machine, &moved.file.replace("{}", stands_for));
-            let needed = files.into_iter().filter(|file| file != path && moved.saved.needs(machine, file, stands_for));
-            found.extend(needed.collect::<Vec<_>>().into_iter().map(|path| ToSave {
-                knob: if moved.knob.is_empty() { format!("file:{path}") } else { moved.knob.to_owned() },
-                site: site_of(&path),
-                path,
-            }));
+    for row in &TABLE.row {
+        let Some(stands_for) = matched(&row.written, path) else { continue };
+        for moved in &row.moved {
+            if moved.if_set && !sets(&moved.knob) {
+                continue;
+            }
+            let form = moved.file.replace("{}", stands_for);
+            let governors = governors(machine, &form, path);
+            let forms = own_folders(machine, &form, stands_for).into_iter().map(|own| form.replace("{own}", &own));
+            for (form, governor) in
+                forms.flat_map(|form| governors.iter().map(move |governor| (form.clone(), governor)))
+            {
+                for file in expanded(machine, &form.replace("{governor}", governor)) {
+                    let name = file.rsplit('/').next().unwrap_or_default();
+                    let is_named = moved.file.ends_with("/*")
+                        && row.moved.iter().any(|other| other.file.rsplit('/').next() == Some(name));
+                    let is_known = file == path || found.iter().any(|known| known.path == file);
+                    if !is_known && !is_named && moved.needs_saving(machine, &file, stands_for) {
+                        found.push(ToSave::of(file, &moved.knob, governor));
+                    }
+                }
+            }
         }
     }
     found
 }
 
-impl Saved {
-    fn needs(&self, machine: &mut dyn Look, file: &str, stands_for: &str) -> bool {
-        let mut text = |file: &str| machine.read(file).map(|text| text.trim().to_owned());
-        let Ok(value) = text(file) else { return true };
-        match self {
-            Saved::Always => true,
-            Saved::Unless(default) => value != *default,
-            Saved::Only(only) => value == *only,
-            Saved::UnlessAs(other) => {
-                let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-                text(&format!("{folder}/{other}")).as_ref() != Ok(&value)
-            }
-            Saved::OfThatCpu => value == stands_for,
+/// What a knob, or a file that the catalogue does not know, changes along, in words; nothing where it changes itself alone.
+pub(crate) fn also_changed(knob: &str, path: Option<&str>) -> Vec<String> {
+    let of_knob = |row: &&Row| match path {
+        Some(path) => matched(&row.written, path).is_some(),
+        None => row.knob == knob,
+    };
+    let mut found: Vec<String> = Vec::new();
+    for moved in TABLE.row.iter().filter(of_knob).flat_map(|row| &row.moved) {
+        let words = match moved.knob.as_str() {
+            "" if moved.file.contains("{governor}") => "tunables of the governor that leaves".to_owned(),
+            "" => moved.file.clone(),
+            knob => knob.to_owned(),
+        };
+        if !found.contains(&words) {
+            found.push(words);
         }
+    }
+    found
+}
+
+/// The folders that `{own}` stands for: those of policies without another CPU online than the one of this number, of all where
+/// none is named.
+fn own_folders(machine: &mut dyn Look, file: &str, stands_for: &str) -> Vec<String> {
+    if !file.contains("{own}") {
+        return vec![String::new()];
+    }
+    let all = policies(machine, "cpu.online").unwrap_or_default().active;
+    let is_own = |policy: &Policy| stands_for.is_empty() || policy.online.to_string() == stands_for;
+    all.into_iter().filter(is_own).map(|policy| policy.folder).collect()
+}
+
+/// The governors that `{governor}` stands for; a name that says nothing where it does not occur.
+fn governors(machine: &mut dyn Look, file: &str, written: &str) -> Vec<String> {
+    if !file.contains("{governor}") {
+        return vec![String::new()];
+    }
+    match machine.read(written) {
+        Ok(text) if written.ends_with("/scaling_governor") => vec![text.trim().to_lowercase()],
+        _ => governors_in_force(machine),
     }
 }
 
-/// What `*` stands for in a path that has this form; nothing in particular where the form has no `*`.
+impl ToSave {
+    fn of(path: String, knob: &str, governor: &str) -> ToSave {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let knob = match (knob, governor) {
+            ("", "") => format!("file:{path}"),
+            ("", governor) => format!("{governor}.{name}"),
+            (knob, _) => knob.to_owned(),
+        };
+        ToSave { knob, site: site_of(&path), with_folder: !governor.is_empty(), path }
+    }
+}
+
+impl Moved {
+    /// Whether a file with this path needs saving; one that cannot be read may.
+    fn needs_saving(&self, machine: &mut dyn Look, file: &str, stands_for: &str) -> bool {
+        let mut text = |file: &str| machine.read(file).map(|text| text.trim().to_owned());
+        let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if let Some((name, wanted)) = &self.beside {
+            return text(&format!("{folder}/{name}")).is_ok_and(|found| found == *wanted);
+        }
+        let other = self.unless_as.as_ref().map(|name| text(&format!("{folder}/{name}")));
+        let is_asked = other.is_some() || self.of_that_cpu || self.at_least.is_some();
+        if !is_asked && self.unless.is_none() && self.only.is_none() {
+            return true;
+        }
+        let Ok(value) = text(file) else { return true };
+        self.unless.as_ref().is_none_or(|default| value != *default)
+            && self.only.as_ref().is_none_or(|only| value == *only)
+            && self.at_least.is_none_or(|least| value.parse::<u64>().is_ok_and(|value| value >= least))
+            && other.is_none_or(|other| other.as_ref() != Ok(&value))
+            && (!self.of_that_cpu || value == stands_for)
+    }
+}
+
+/// What `*` or `{policy}` stands for in a path that has this form; nothing in particular where the form has neither.
 fn matched<'p>(form: &str, path: &'p str) -> Option<&'p str> {
+    if let Some(file) = form.strip_prefix("{policy}/") {
+        let (folder, name) = path.rsplit_once('/')?;
+        let [policy, cpu] = POLICIES.map(|start| folder.strip_prefix(start));
+        let number = policy.or_else(|| cpu?.strip_suffix("/cpufreq"))?;
+        return (matched(file, name).is_some() && number.parse::<u32>().is_ok()).then_some(folder);
+    }
     let Some((before, after)) = form.split_once('*') else { return (form == path).then_some("") };
     let middle = path.strip_prefix(before)?.strip_suffix(after)?;
     (!middle.is_empty() && !middle.contains('/')).then_some(middle)
 }
 
-/// The files that have this form, in the order of their folders.
+/// The files that have this form, in the order of their folders; of a whole folder those that may be written.
 fn expanded(machine: &mut dyn Look, form: &str) -> Vec<String> {
     let Some(star) = form.find('*') else { return vec![form.to_owned()] };
     let (folder, name) = form[..star].rsplit_once('/').unwrap_or(("", &form[..star]));
     let rest = &form[star + 1..];
     let (end, below) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-    let entries = machine.list(folder).unwrap_or_default();
+    let mut entries = machine.list(folder).unwrap_or_default();
+    if below.is_empty() {
+        entries.retain(|entry| !entry.folder && entry.mode & 0o222 != 0);
+    }
     let fits = |entry: &String| {
         entry.strip_prefix(name).and_then(|rest| rest.strip_suffix(end)).is_some_and(|middle| !middle.is_empty())
     };
@@ -205,18 +207,32 @@ fn expanded(machine: &mut dyn Look, form: &str) -> Vec<String> {
 
 /// The policy or CPU in a path.
 fn site_of(path: &str) -> String {
-    let numbered = |part: &&str| {
-        ["policy", "cpu"].iter().any(|word| {
-            part.strip_prefix(word)
-                .is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
-        })
-    };
-    path.split('/').find(numbered).unwrap_or("-").to_owned()
+    let number_of = |part: &str, word: &str| part.strip_prefix(word)?.parse::<u32>().ok();
+    let parts: Vec<&str> = path.split('/').collect();
+    for pair in parts.windows(2) {
+        if number_of(pair[0], "policy").is_some() {
+            return pair[0].to_owned();
+        }
+        if let Some(number) = number_of(pair[0], "cpu") {
+            return if pair[1] == "cpufreq" { format!("policy{number}") } else { pair[0].to_owned() };
+        }
+    }
+    "-".to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_is_read_and_says_once_what_a_write_moves() {
+        let table: Table = toml::from_str(include_str!("moves.toml")).unwrap();
+        let mut written: Vec<&str> = table.row.iter().map(|row| row.written.as_str()).collect();
+        written.sort_unstable();
+        written.dedup();
+        assert_eq!(written.len(), table.row.len());
+        assert_eq!(TABLE.row.len(), table.row.len());
+    }
 
     #[test]
     fn a_form_matches_names_and_no_folders() {

@@ -1,53 +1,86 @@
 //! A trial of the undo: a file of the kernel that the catalogue does not know is written with the value it has, before it is
 //! changed. If the kernel refuses that, or changes what is next to the file, nobody could restore it.
-use powerband_machine::{Action, Turn};
+use powerband_machine::{Action, Errno, Look, Turn};
 
 use super::Run;
 use super::moves::moved_by;
 use crate::error::is_denial;
-use crate::kernel_file::{is_kernel_file, undo_of};
+use crate::kernel_file::{is_kernel_file, one_way, undo_of};
 use crate::knob::Turning;
 use crate::{KnobError, Named, Phase, Site};
 
 /// Files next to one that are compared at most.
 const MAX_COMPARED: usize = 64;
 
+/// Ends of the paths of settings that change without being written, so that their comparison shows nothing: the number of the
+/// newest process (Linux 6.12 kernel/pid_namespace.c), a limit that follows the packets sent (lib/dynamic_queue_limits.c), and
+/// the state of a link (net/core/net-sysfs.c).
+const MOVE_ALONE: [&str; 3] = ["/kernel/ns_last_pid", "/byte_queue_limits/limit", "/carrier"];
+
+/// Why a file that cannot be read is not changed: one that the catalogue does not know may be a file that only takes, for anybody.
+pub(super) fn unreadable(machine: &mut dyn Look, named: &Named, site: &Site, errno: Errno) -> KnobError {
+    let (knob, path) = (named.name.clone(), site.path.clone().unwrap_or_default());
+    let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+    let entries = machine.list(folder).unwrap_or_default();
+    let listed = entries.iter().find(|entry| entry.name == name && !entry.folder);
+    match listed {
+        Some(entry) if entry.mode & 0o444 == 0 => {
+            KnobError::Unrestorable { knob, path, why: "it can be written, but not read".into() }
+        }
+        Some(_) if !is_known(named) && is_kernel_file(&path) && !is_denial(errno) => {
+            KnobError::Unrestorable { knob, path, why: format!("it cannot be read: {errno}") }
+        }
+        _ => KnobError::Unreadable { knob, path, errno },
+    }
+}
+
+/// Whether the catalogue knows what a knob does.
+fn is_known(named: &Named) -> bool {
+    !matches!(named.knob.about().phase, Phase::Sysctl | Phase::File)
+}
+
 impl Run<'_> {
-    /// Tries the undo of a file that the catalogue does not know.
+    /// Tries the undo of a file that the catalogue does not know; where that fails and is accepted, why.
     ///
     /// # Errors
     /// [`KnobError::Unrestorable`], when the machine is as before.
-    pub(super) fn try_undo(&mut self, named: &Named, site: &Site, turning: &Turning) -> Result<(), KnobError> {
-        let is_known = !matches!(named.knob.about().phase, Phase::Sysctl | Phase::File);
-        let (Some(undo @ Action::WriteFile { path, text }), Action::WriteFile { path: written, .. }) =
+    pub(super) fn try_undo(
+        &mut self,
+        named: &Named,
+        site: &Site,
+        turning: &Turning,
+    ) -> Result<Result<(), String>, KnobError> {
+        let (Some(undo @ Action::WriteFile { path, text }), Action::WriteFile { path: written, text: asked }) =
             (&turning.undo, &turning.action)
         else {
-            return Ok(());
+            return Ok(Ok(()));
         };
         // A pair's other member is a setting of its own, which is in effect.
-        if is_known || self.again || !is_kernel_file(path) || path != written {
-            return Ok(());
+        if is_known(named) || self.again || !is_kernel_file(path) || path != written {
+            return Ok(Ok(()));
+        }
+        if let Some(why) = one_way(path, asked) {
+            return self.unrestorable(named, path, why.to_owned());
         }
         // What is known to move along is saved already.
-        let known = moved_by(self.machine, path);
+        let known = moved_by(self.machine, path, &|_| false);
         let mut before = self.neighbours(path);
         before.retain(|(file, _)| !known.iter().any(|it| it.path == *file));
         let acted = self.act(&self.kept(named, site, path, undo.clone()))?;
-        let unrestorable = |why: String| KnobError::Unrestorable { knob: named.name.clone(), path: path.clone(), why };
         if let Some(errno) = acted.errno {
             // The change itself reports that a right is missing.
             if is_denial(errno) {
-                return Ok(());
+                return Ok(Ok(()));
             }
-            return Err(unrestorable(format!(
-                "the kernel refuses the value that is there, '{}': {errno}",
-                text.trim()
-            )));
+            return self.unrestorable(
+                named,
+                path,
+                format!("the kernel refuses the value that is there, '{}': {errno}", text.trim()),
+            );
         }
         if self.machine.undo(acted.entry, true)?.stays_open() {
-            return Err(unrestorable(
-                "the kernel took the value that is there, and refused it when it was written again".into(),
-            ));
+            let why = "the kernel took the value that is there, and refused it when it was written again";
+            return self.unrestorable(named, path, why.to_owned());
         }
         self.applied.entries.retain(|&id| id != acted.entry);
         let after = self.neighbours(path);
@@ -56,8 +89,16 @@ impl Run<'_> {
             let undo = undo_of(self.machine, file, was);
             self.act(&self.kept(named, site, file, undo))?;
         }
-        let Some((file, _)) = moved.first() else { return Ok(()) };
-        Err(unrestorable(format!("writing the value that is there changes {file}")))
+        let Some((file, _)) = moved.first() else { return Ok(Ok(())) };
+        self.unrestorable(named, path, format!("writing the value that is there changes {file}"))
+    }
+
+    /// Refuses what could not be restored, unless that is accepted.
+    fn unrestorable(&self, named: &Named, path: &str, why: String) -> Result<Result<(), String>, KnobError> {
+        if self.accept_unrestorable {
+            return Ok(Err(why));
+        }
+        Err(KnobError::Unrestorable { knob: named.name.clone(), path: path.to_owned(), why })
     }
 
     /// A write that is its own undo.
@@ -83,8 +124,9 @@ impl Run<'_> {
         let settings =
             entries.into_iter().filter(|entry| !entry.folder && entry.mode & 0o222 != 0 && entry.mode & 0o444 != 0);
         let own = path.rsplit('/').next().unwrap_or_default();
-        let names: Vec<String> =
-            settings.map(|entry| entry.name).filter(|name| name != own).take(MAX_COMPARED).collect();
+        let alone = |name: &str| MOVE_ALONE.iter().any(|end| format!("{folder}/{name}").ends_with(end));
+        let names = settings.map(|entry| entry.name).filter(|name| name != own && !alone(name));
+        let names: Vec<String> = names.take(MAX_COMPARED).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let texts = self.machine.read_in(&[folder.to_owned()], &names).into_iter().flatten();
         names.iter().zip(texts).filter_map(|(name, text)| Some((format!("{folder}/{name}"), text.ok()?))).collect()

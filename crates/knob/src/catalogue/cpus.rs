@@ -14,9 +14,10 @@ pub(super) const ONLINE: PlainFile = PlainFile::new(
         unit: "",
         scope: Scope::Cpu,
         summary: "whether a CPU is online",
-        doc: "A CPU that goes offline keeps its governor and limits and loses everything else: idle states that were disabled \
-              are enabled when it comes back. Therefore powerband sets this knob before all others, and on undo brings \
-              CPUs online first. CPU 0 often cannot go offline.",
+        doc: "A CPU that goes offline loses what is set on it: its idle states are all enabled when it comes back, and old \
+              kernels begin with their default governor and limits. powerband saves that first, sets this knob before all \
+              others, and on undo brings CPUs online first. A process that may run on this CPU alone is moved to others by \
+              the kernel and stays there: that is not restored. CPU 0 often cannot go offline.",
         accepts: "0 or 1",
         needs: "",
         source: "cpuN/online; Linux Documentation/core-api/cpu_hotplug.rst",

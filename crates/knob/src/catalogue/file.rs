@@ -18,7 +18,8 @@ const ABOUT: About = About {
     summary: "any file: file:/sys/module/x/parameters/y=1, file:/etc/app.conf=\"workers 4\"",
     doc: "The value is the whole text of the file. A missing file is created and, on undo, removed; its folder must \
           exist. A text that ended with a newline ends with one again. A file that cannot be read is not written, \
-          because it could not be restored.",
+          because it could not be restored, and below /sys and /proc the value that is there is written once before, as for \
+          sysctl.*.",
     accepts: "any text",
     needs: "",
     source: "the file's own documentation",

@@ -17,7 +17,9 @@ const ABOUT: About = About {
     summary: "any kernel setting under /proc/sys: sysctl.vm.swappiness, sysctl.net.ipv4.tcp_rmem",
     doc: "Dots stand for the slashes below /proc/sys; where a name holds a dot itself (an interface eth0.5), write a slash \
           for it, as sysctl(8) does: sysctl.net.ipv4.conf.eth0/5.forwarding. Several numbers are written in quotes and \
-          compared without regard to blanks. Ranges and lists work where the values are numbers.",
+          compared without regard to blanks. Ranges and lists work where the values are numbers. The value that is there is \
+          written once before it is changed: where the kernel refuses that, or changes a file next to it, the setting could \
+          not be restored and is refused (--accept-unrestorable changes it all the same).",
     accepts: "whatever the kernel takes there",
     needs: "",
     source: "sysctl(8), Linux Documentation/admin-guide/sysctl",

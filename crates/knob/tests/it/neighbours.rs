@@ -7,11 +7,13 @@ use crate::fake::{Fake, ROOT, Rules, cpufreq};
 
 const CPU: &str = "/sys/devices/system/cpu";
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
+const HUGE: &str = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB";
 const VM: &str = "/proc/sys/vm";
 
 /// Files and what they hold; what stands before the first blank is the path.
 const FILES: &str = "\
 /sys/kernel/mm/transparent_hugepage/enabled always [madvise] never
+/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled always [madvise] never
 /sys/kernel/mm/transparent_hugepage/defrag always defer [madvise] never
 /sys/block/vda/queue/scheduler [none] mq-deadline
 /proc/sys/vm/min_free_kbytes 67584
@@ -28,6 +30,8 @@ const FILES: &str = "\
 /proc/sys/net/ipv4/conf/all/accept_redirects 1
 /proc/sys/net/ipv4/conf/eth0/forwarding 0
 /proc/sys/net/ipv4/conf/lo/forwarding 1
+/proc/sys/net/ipv6/conf/all/forwarding 0
+/proc/sys/net/ipv6/conf/lo/forwarding 1
 /proc/sys/net/ipv6/conf/all/disable_ipv6 0
 /proc/sys/net/ipv6/conf/eth0/disable_ipv6 1
 /proc/sys/net/ipv6/conf/lo/disable_ipv6 0
@@ -48,6 +52,25 @@ const FILES: &str = "\
 /sys/devices/system/cpu/cpu3/online 1
 /sys/devices/system/cpu/cpu1/cpuidle/state1/disable 1
 /sys/devices/system/cpu/cpu3/cpuidle/state1/disable 0
+/sys/devices/system/cpu/cpu1/hotplug/target 200
+/sys/block/vda/queue/nr_requests 64
+/sys/block/vda/queue/wbt_lat_usec 75000
+/proc/sys/net/ipv4/neigh/eth0/unres_qlen 101
+/proc/sys/net/ipv4/neigh/eth0/unres_qlen_bytes 212992
+/proc/sys/net/ipv4/neigh/eth0/retrans_time 100
+/proc/sys/net/ipv4/neigh/eth0/retrans_time_ms 1005
+/proc/sys/net/ipv4/neigh/eth0/base_reachable_time 30
+/proc/sys/net/ipv4/neigh/eth0/base_reachable_time_ms 30005
+/proc/sys/net/ipv4/route/gc_min_interval 0
+/proc/sys/net/ipv4/route/gc_min_interval_ms 500
+/proc/sys/net/ipv6/neigh/eth0/unres_qlen 101
+/proc/sys/net/ipv6/neigh/eth0/unres_qlen_bytes 212992
+/proc/sys/net/ipv6/neigh/eth0/retrans_time 100
+/proc/sys/net/ipv6/neigh/eth0/retrans_time_ms 1005
+/proc/sys/net/ipv6/neigh/eth0/base_reachable_time 30
+/proc/sys/net/ipv6/neigh/eth0/base_reachable_time_ms 30005
+/proc/sys/net/ipv6/route/gc_min_interval 0
+/proc/sys/net/ipv6/route/gc_min_interval_ms 500
 /proc/irq/7/smp_affinity_list 1
 /proc/irq/8/smp_affinity_list 0-3";
 
@@ -56,6 +79,7 @@ fn machine() -> Fake {
     for (path, text) in FILES.lines().filter_map(|line| line.split_once(' ')) {
         fake.files.insert(path.to_owned(), format!("{text}\n"));
     }
+    fake.files.insert(format!("{ROOT}/policy0/scaling_max_freq"), "2000000\n".to_owned());
     fake
 }
 
@@ -64,14 +88,19 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
     if path.starts_with(ROOT) || !FILES.lines().any(|line| line.split(' ').next() == Some(path)) {
         return None;
     }
+    let (folder, file) = path.rsplit_once('/').unwrap_or_default();
+    // Switches of forwarding do nothing where nothing changes.
+    let is_switch = ["forwarding", "ip_forward", "disable_ipv6"].contains(&file);
+    if is_switch && fake.files[path].trim_end() == text {
+        return Some(Ok(()));
+    }
     let mut put = |path: &str, text: &str| {
         if let Some(file) = fake.files.get_mut(path) {
             *file = format!("{text}\n");
         }
     };
-    let (folder, file) = path.rsplit_once('/').unwrap_or_default();
     match (folder, file) {
-        (THP, _) | ("/sys/block/vda/queue", _) => {
+        (THP | HUGE, _) | ("/sys/block/vda/queue", "scheduler") => {
             let choices = fake.files[path].replace(['[', ']'], "");
             if !choices.split_whitespace().any(|choice| choice == text) {
                 return Some(Err(Errno::EINVAL));
@@ -83,6 +112,10 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
                 let recommended = if text == "never" { "1000" } else { "90000" };
                 fake.files.insert(format!("{VM}/min_free_kbytes"), format!("{recommended}\n"));
             }
+            if file == "scheduler" {
+                fake.files.insert(format!("{folder}/nr_requests"), "256\n".to_owned());
+                fake.files.insert(format!("{folder}/wbt_lat_usec"), "0\n".to_owned());
+            }
             return Some(Ok(()));
         }
         (VM, "dirty_bytes") if text == "0" => return Some(Err(Errno::EINVAL)),
@@ -92,16 +125,22 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
         (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
         (VM, "twin_a") => put(&format!("{VM}/twin_b"), "0"),
-        ("/proc/sys/net/ipv4", "ip_forward") => {
+        ("/proc/sys/net/ipv4", "ip_forward") | ("/proc/sys/net/ipv4/conf/all", "forwarding") => {
             for name in ["all", "eth0", "lo"] {
-                put(&format!("{folder}/conf/{name}/forwarding"), text);
+                put(&format!("/proc/sys/net/ipv4/conf/{name}/forwarding"), text);
             }
-            put(&format!("{folder}/conf/all/accept_redirects"), if text == "0" { "1" } else { "0" });
+            put("/proc/sys/net/ipv4/conf/all/accept_redirects", if text == "0" { "1" } else { "0" });
+            put("/proc/sys/net/ipv4/ip_forward", text);
         }
         ("/proc/sys/net/ipv6/conf/all", _) => {
             for name in ["eth0", "lo"] {
-                put(&format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), text);
+                put(&format!("/proc/sys/net/ipv6/conf/{name}/{file}"), text);
             }
+        }
+        (_, "no_turbo") => {
+            put(path, text);
+            fake.files.insert(format!("{ROOT}/policy0/scaling_max_freq"), "2400000\n".to_owned());
+            return Some(Ok(()));
         }
         ("/proc/sys/kernel", "watchdog") => {
             ["nmi_watchdog", "soft_watchdog"].into_iter().for_each(|name| put(&format!("{folder}/{name}"), text));
@@ -113,7 +152,11 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
             (1..4).for_each(|cpu| put(&format!("{CPU}/cpu{cpu}/online"), "0"));
             [1, 3].into_iter().for_each(|cpu| put(&format!("{CPU}/cpu{cpu}/cpuidle/state1/disable"), "0"));
         }
-        (_, "online") if path.ends_with("cpu1/online") => {
+        (_, "unres_qlen") => put(&format!("{path}_bytes"), &format!("{text}0000")),
+        (_, "retrans_time" | "base_reachable_time" | "gc_min_interval") => {
+            put(&format!("{path}_ms"), &format!("{text}000"));
+        }
+        (_, "online" | "target") if path.contains("/cpu1/") => {
             put(&format!("{CPU}/cpu1/cpuidle/state1/disable"), "0");
             put("/proc/irq/7/smp_affinity_list", "0-3");
         }
@@ -142,10 +185,23 @@ sysctl.vm.overcommit_kbytes=100000
 sysctl.vm.overcommit_ratio=60
 sysctl.net.ipv4.ip_local_reserved_ports=8080
 sysctl.net.ipv4.ip_forward=1
+sysctl.net.ipv4.conf.all.forwarding=1
+sysctl.net.ipv6.conf.all.forwarding=1
 sysctl.net.ipv6.conf.all.disable_ipv6=1
+file:/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled=never
+pstate.no_turbo=0
 sysctl.kernel.watchdog=0
 pstate=passive
 smt=off
+file:/sys/devices/system/cpu/cpu1/hotplug/target=0
+sysctl.net.ipv4.neigh.eth0.unres_qlen=7
+sysctl.net.ipv4.neigh.eth0.retrans_time=7
+sysctl.net.ipv4.neigh.eth0.base_reachable_time=7
+sysctl.net.ipv4.route.gc_min_interval=7
+sysctl.net.ipv6.neigh.eth0.unres_qlen=7
+sysctl.net.ipv6.neigh.eth0.retrans_time=7
+sysctl.net.ipv6.neigh.eth0.base_reachable_time=7
+sysctl.net.ipv6.route.gc_min_interval=7
 online@cpu1=0";
     for case in cases.lines() {
         for (hold, in_bytes) in [(Hold::Held, false), (Hold::Set, false), (Hold::Held, true)] {
