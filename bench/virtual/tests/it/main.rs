@@ -14,6 +14,7 @@ mod carded;
 mod counted;
 mod cut;
 mod desk;
+mod differential;
 mod ended;
 mod experiment;
 mod guarding;
