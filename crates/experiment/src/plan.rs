@@ -108,6 +108,9 @@ pub struct Plan {
     /// CPUs that are turned, e.g. `1` or `0-3`; all when absent.
     #[serde(default)]
     pub cpus: Option<String>,
+    /// Whether a knob is set although the kernel does not take back what is there; it is then not restored.
+    #[serde(default)]
+    pub accept_unrestorable: bool,
     /// Seed of the orders and of a simulated machine's noise.
     #[serde(default)]
     pub seed: Option<u64>,
@@ -361,6 +364,7 @@ impl Plan {
             record: Vec::new(),
             tune: None,
             fleet: None,
+            accept_unrestorable: false,
             robust: false,
         }
     }

@@ -39,7 +39,11 @@ pub fn rebuild(started: &Started) -> Result<Resolved, ResumeError> {
         settings,
         load,
         picks: started.picks.iter().map(|text| pick(text)).collect::<Result<_, _>>()?,
-        narrow: Selection { cpus: started.cpus.clone(), ..everywhere },
+        narrow: Selection {
+            cpus: started.cpus.clone(),
+            accept_unrestorable: started.accept_unrestorable,
+            ..everywhere
+        },
         notes: Vec::new(),
     })
 }

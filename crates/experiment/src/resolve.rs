@@ -210,6 +210,7 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         picks: Vec::new(),
         meters: Vec::new(),
         cpus: None,
+        accept_unrestorable: plan.accept_unrestorable,
         cost_order: Vec::new(),
         alpha: fraction("alpha", plan.alpha.as_deref(), DEFAULT_ALPHA)?,
         same_family: same_family(plan)?,
@@ -290,12 +291,13 @@ fn identity(world: &mut dyn World, side: Side, what: impl FnOnce(powerband_machi
 
 fn narrow(plan: &Plan) -> Result<Selection, ResolveError> {
     let declared = Declared::of(&plan.knobs)?;
-    let Some(text) = &plan.cpus else { return Ok(Selection { declared, ..Selection::everywhere() }) };
+    let everywhere = Selection { declared, accept_unrestorable: plan.accept_unrestorable, ..Selection::everywhere() };
+    let Some(text) = &plan.cpus else { return Ok(everywhere) };
     let cpus: CpuList = text.parse().map_err(|error: powerband_record::CpuListError| quantity("cpus", error))?;
     if cpus.is_empty() {
         return Err(quantity("cpus", "the list is empty; write e.g. 0-3").into());
     }
-    Ok(Selection { declared, ..Selection::cpus(cpus) })
+    Ok(Selection { cpus: Some(cpus), ..everywhere })
 }
 
 /// Named settings and the crossing of the axes, each with what all share.

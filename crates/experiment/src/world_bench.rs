@@ -166,6 +166,7 @@ impl<'w> WorldBench<'w> {
             match apply(machine, &part, Hold::Held, &self.narrow) {
                 Ok(applied) => {
                     self.foreign_writers.may_touch(side, &applied);
+                    self.told.extend(applied.unrestorable.iter().cloned());
                     in_force.push((side, applied));
                     if self.guard_asked.insert(side)
                         && let Some(why) = machine.unguarded()

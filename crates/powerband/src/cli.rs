@@ -265,6 +265,9 @@ pub(crate) struct Setup {
     /// Print what would be changed and measured, and for how long; change nothing
     #[arg(long, help_heading = COMMON)]
     pub(crate) dry_run: bool,
+    /// Change also what the kernel does not take back; it is then not restored
+    #[arg(long, help_heading = COMMON)]
+    pub(crate) accept_unrestorable: bool,
     /// Run at most this many warm-up trials (default: 5)
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, help_heading = LOAD)]
     pub(crate) warmup: Option<u32>,

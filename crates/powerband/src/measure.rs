@@ -111,6 +111,7 @@ pub(crate) fn overridden(mut plan: Plan, shared: &Shared, measuring: &Measuring)
     plan.warmup = measuring.setup.warmup.or(plan.warmup);
     plan.seed = shared.seed.or(plan.seed);
     plan.robust |= measuring.judged.robust;
+    plan.accept_unrestorable |= measuring.setup.accept_unrestorable;
     if !measuring.requirements.is_empty() {
         plan.require.clone_from(&measuring.requirements);
     }

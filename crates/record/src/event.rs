@@ -216,6 +216,9 @@ pub struct Started {
     /// The CPUs turning is narrowed to; absent = all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuList>,
+    /// What could not be restored was changed all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accept_unrestorable: bool,
     /// Settings by cost for the knee, cheapest first; empty = no knee is sought.
     #[serde(default)]
     pub cost_order: Vec<u32>,

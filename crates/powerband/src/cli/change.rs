@@ -15,6 +15,9 @@ pub(crate) struct Set {
     /// Print what would be changed, in order, and change nothing
     #[arg(long, help_heading = COMMON)]
     pub(crate) dry_run: bool,
+    /// Change also what the kernel does not take back; it is then not restored
+    #[arg(long, help_heading = COMMON)]
+    pub(crate) accept_unrestorable: bool,
 }
 
 /// `undo`.
@@ -43,6 +46,9 @@ pub(crate) struct With {
     /// Under sudo: run the command as root (default: as the user who called sudo)
     #[arg(long, help_heading = COMMON)]
     pub(crate) as_root: bool,
+    /// Change also what the kernel does not take back; it is then not restored
+    #[arg(long, help_heading = COMMON)]
+    pub(crate) accept_unrestorable: bool,
     /// Command to run
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,

@@ -80,7 +80,7 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
         return rehearse(shared, &mut rig, &asked);
     }
     let names = rig::names(shared);
-    let mut told = match set::turn(&mut rig, &asked.setting, shared, false) {
+    let mut told = match set::turn(&mut rig, &asked.setting, shared, &rig::selection(shared)?, false) {
         Ok(told) => told,
         Err(failure) => return Err(with_nearest(&mut rig, shared, &asked.setting, failure)),
     };
@@ -306,7 +306,7 @@ fn write(machine: &mut dyn Machine, keeping: &Keeping, entries: &mut Vec<EntryId
 
 /// What would be written, as a diff, and nothing is.
 fn rehearse(shared: &Shared, rig: &mut Rig, asked: &Asked) -> Answer {
-    let told = set::turn(rig, &asked.setting, shared, true)?;
+    let told = set::turn(rig, &asked.setting, shared, &rig::selection(shared)?, true)?;
     let (mut lines, mut machines) = (told.lines, Vec::new());
     for side in rig::machines_of(&asked.setting, rig.world())? {
         let Some(machine) = rig.world().machine(side) else { continue };

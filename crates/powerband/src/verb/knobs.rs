@@ -20,6 +20,8 @@ pub(crate) struct Catalogue {
 pub(crate) struct OneKnob {
     /// What is known of it.
     knob: &'static About,
+    /// What setting it changes along: knobs, and files that the catalogue does not know. It is restored as well.
+    also_changes: Vec<String>,
 }
 
 impl Document for Catalogue {
@@ -46,7 +48,10 @@ fn note_access(name: &str) {
 pub(crate) fn run(shared: &Shared, args: &Knobs) -> Answer {
     match &args.knob {
         Some(name) if shared.json => match powerband_knob::docs::meant_by(name)?[..] {
-            [knob] => output::print_document(&OneKnob { knob }),
+            [knob] => {
+                let also_changes = powerband_knob::docs::also_changed(name)?;
+                output::print_document(&OneKnob { knob, also_changes })
+            }
             ref several => output::print_document(&Catalogue { knobs: several.to_vec() }),
         },
         Some(name) => {

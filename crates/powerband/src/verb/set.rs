@@ -1,6 +1,6 @@
 //! `set`: turn knobs until `undo`, or until nobody has confirmed them in time.
 use powerband_host::Confirmation;
-use powerband_knob::{Applied, KnobError, StepLine, apply_steps, describe_steps, for_side, plan};
+use powerband_knob::{Applied, KnobError, Selection, StepLine, apply_steps, describe_steps, for_side, plan};
 use powerband_machine::{EntryId, Hold, LedgerError, StopSignal, Wake, World};
 use powerband_record::{Assignment, ReachedSite, Setting, Side, format_duration, parse_duration_ns, quoted};
 use powerband_session::hear;
@@ -98,7 +98,8 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     let mut rig = rig::open(shared, purpose)?;
     // Before anything is turned: a confirmation must find somebody who hears it.
     let confirmation = Confirmation::listen().map_err(|errno| Failure::new(Exit::CannotGoOn, errno))?;
-    let mut told = turn(&mut rig, &setting, shared, args.dry_run)?;
+    let narrow = Selection { accept_unrestorable: args.accept_unrestorable, ..rig::selection(shared)? };
+    let mut told = turn(&mut rig, &setting, shared, &narrow, args.dry_run)?;
     let waits = within_ns.filter(|_| told.applied.iter().any(|(_, applied)| !applied.entries.is_empty()));
     if let (Some(within_ns), false) = (waits, args.dry_run) {
         if told.is_lent(rig.world()) {
@@ -153,15 +154,20 @@ pub(super) fn keep(rig: &mut Rig, told: &SetOutput, names: &rig::Names) -> Resul
 }
 
 /// Turns each side's part of a setting, held until it is kept, or says how it would be.
-pub(super) fn turn(rig: &mut Rig, setting: &Setting, shared: &Shared, dry_run: bool) -> Result<SetOutput, Failure> {
-    let narrow = rig::selection(shared)?;
+pub(super) fn turn(
+    rig: &mut Rig,
+    setting: &Setting,
+    shared: &Shared,
+    narrow: &Selection,
+    dry_run: bool,
+) -> Result<SetOutput, Failure> {
     let names = rig::names(shared);
     let mut told = SetOutput::default();
     for side in rig::machines_of(setting, rig.world())? {
         let part = for_side(setting, side);
         let turned = rig.world().machine(side).map(|machine| {
             let on = |error: KnobError| error.on(side);
-            let steps = plan(&part, machine, &narrow).map_err(on)?;
+            let steps = plan(&part, machine, narrow).map_err(on)?;
             steps.may_stay()?;
             if dry_run {
                 return Ok::<_, Failure>((steps, None));
@@ -201,7 +207,8 @@ impl SetOutput {
         self.lines.extend(applied.sites.iter().map(|reached| format!("{there}{}", reached.words())));
         self.lines.extend(applied.reach.iter().map(|reach| format!("{there}{reach}")));
         self.lines.extend(applied.summary().map(|summary| format!("{there}{summary}")));
-        self.lines.extend(applied.notes.iter().map(|note| format!("note: {note}")));
+        let notes = applied.notes.iter().chain(&applied.unrestorable);
+        self.lines.extend(notes.map(|note| format!("note: {note}")));
         self.rows.extend(applied.sites.iter().map(|reached| Row { side, what: What::Turned(reached.record()) }));
         self.applied.push((side, applied));
     }

@@ -1,5 +1,5 @@
 //! `with`: turn knobs for the length of one command, whose own exit code is ours.
-use powerband_knob::{Applied, apply, for_side};
+use powerband_knob::{Applied, Selection, apply, for_side};
 use powerband_machine::{Finished, Hold, Job, ProcessId, SpawnError, User, Wake, World};
 use powerband_record::{ExitStatus, Side, Work};
 use powerband_session::{Witnesses, user_of_loads};
@@ -18,7 +18,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let names = rig::names(shared);
     let user = if names.here() { user_of_loads(args.as_root)? } else { None };
     let mut rig = rig::open(shared, Purpose::Measure)?;
-    let narrow = rig::selection(shared)?;
+    let narrow = Selection { accept_unrestorable: args.accept_unrestorable, ..rig::selection(shared)? };
     let world = rig.world();
     let mut in_force: Vec<(Side, Applied)> = Vec::new();
     for side in rig::machines_of(&setting, world)? {
@@ -45,6 +45,7 @@ pub(crate) fn run(shared: &Shared, args: &With) -> Answer {
     let witnesses = Witnesses::begin(world, &in_force);
     let ran = execute(world, args, group, user, witnesses);
     put_back(world, &in_force, &names)?;
+    in_force.iter().flat_map(|(_, applied)| &applied.unrestorable).for_each(output::note);
     remark_left_behind(world);
     rig::check_lost(world)?;
     rig.in_place()?;
