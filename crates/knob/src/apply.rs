@@ -12,7 +12,6 @@ use powerband_record::{ReachedSite, Setting, placed};
 use powerband_sysfs::cpufreq::INTEL_STATUS;
 use serde::{Deserialize, Serialize};
 
-use self::trial::unreadable;
 use crate::catalogue::nic::has_carrier;
 use crate::error::advice;
 use crate::landed::{judge, judge_reading};
@@ -255,8 +254,10 @@ impl Run<'_> {
     fn turn(&mut self, step: Move) -> Result<(), KnobError> {
         self.note_throttle(&step);
         let Move { named, value, site, .. } = step;
-        let turning = named.knob.turn(&value, self.machine, &site);
-        let mut turning = turning.map_err(|errno| unreadable(self.machine, &named, &site, errno))?;
+        let mut turning = match named.knob.turn(&value, self.machine, &site) {
+            Ok(turning) => turning,
+            Err(errno) => self.without_undo(&named, &site, &value, errno)?,
+        };
         let before = turning.before.clone();
         if named.knob.skips_when_equal() && before.as_ref().is_some_and(|before| named.knob.same(&value, before)) {
             let reads_back = before.clone();
@@ -264,7 +265,7 @@ impl Run<'_> {
             return Ok(());
         }
         if let Err(why) = self.try_undo(&named, &site, &turning)? {
-            self.applied.unrestorable.push(format!("{} is not restored: {why}", placed(&named.name, &site.name)));
+            self.note_unrestorable(&named, &site, &why);
             turning.undo = None;
         }
         let group = match &turning.action {

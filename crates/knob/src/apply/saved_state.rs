@@ -93,7 +93,7 @@ impl Run<'_> {
         })?;
         match acted.errno {
             None => Ok(Some(acted.entry)),
-            Some(errno) if takes_nothing(path, errno) => Ok(None),
+            Some(errno) if takes_nothing(path, errno) || self.is_read_only(path) => Ok(None),
             Some(Errno::EINVAL) => {
                 let note = format!("{knob} refuses the value it shows: undo will leave it at its default");
                 self.applied.notes.push(note);
@@ -108,6 +108,13 @@ impl Run<'_> {
                 changed_to: None,
             }),
         }
+    }
+
+    /// Whether nobody may write a file.
+    fn is_read_only(&mut self, path: &str) -> bool {
+        let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+        let entries = self.machine.list(folder).unwrap_or_default();
+        entries.iter().any(|entry| entry.name == name && entry.mode & 0o222 == 0)
     }
 
     /// Lets go of what was saved for folders that are still there, because other policies run that governor.

@@ -1,13 +1,14 @@
 //! A trial of the undo: a file of the kernel that the catalogue does not know is written with the value it has, before it is
 //! changed. If the kernel refuses that, or changes what is next to the file, nobody could restore it.
 use powerband_machine::{Action, Errno, Look, Turn};
+use powerband_record::placed;
 
 use super::Run;
 use super::moves::moved_by;
 use crate::error::is_denial;
-use crate::kernel_file::{is_kernel_file, one_way, undo_of};
+use crate::kernel_file::{is_kernel_file, one_way, undo_of, written};
 use crate::knob::Turning;
-use crate::{KnobError, Named, Phase, Site};
+use crate::{KnobError, Named, Phase, Site, Value};
 
 /// Files next to one that are compared at most.
 const MAX_COMPARED: usize = 64;
@@ -18,7 +19,7 @@ const MAX_COMPARED: usize = 64;
 const MOVE_ALONE: [&str; 3] = ["/kernel/ns_last_pid", "/byte_queue_limits/limit", "/carrier"];
 
 /// Why a file that cannot be read is not changed: one that the catalogue does not know may be a file that only takes, for anybody.
-pub(super) fn unreadable(machine: &mut dyn Look, named: &Named, site: &Site, errno: Errno) -> KnobError {
+fn unreadable(machine: &mut dyn Look, named: &Named, site: &Site, errno: Errno) -> KnobError {
     let (knob, path) = (named.name.clone(), site.path.clone().unwrap_or_default());
     let (folder, name) = path.rsplit_once('/').unwrap_or_default();
     let entries = machine.list(folder).unwrap_or_default();
@@ -30,6 +31,9 @@ pub(super) fn unreadable(machine: &mut dyn Look, named: &Named, site: &Site, err
         Some(_) if !is_known(named) && is_kernel_file(&path) && !is_denial(errno) => {
             KnobError::Unrestorable { knob, path, why: format!("it cannot be read: {errno}") }
         }
+        None if errno == Errno::ENOENT && is_kernel_file(&path) => {
+            KnobError::absent(&knob, format!("{path} does not exist, and no file can be made there"))
+        }
         _ => KnobError::Unreadable { knob, path, errno },
     }
 }
@@ -40,6 +44,32 @@ fn is_known(named: &Named) -> bool {
 }
 
 impl Run<'_> {
+    /// What sets a file that cannot be read, where that is accepted: nothing takes it back.
+    ///
+    /// # Errors
+    /// [`KnobError`]; the machine is as before.
+    pub(super) fn without_undo(
+        &mut self,
+        named: &Named,
+        site: &Site,
+        value: &Value,
+        errno: Errno,
+    ) -> Result<Turning, KnobError> {
+        match unreadable(self.machine, named, site, errno) {
+            KnobError::Unrestorable { path, why, .. } if self.accept_unrestorable => {
+                self.note_unrestorable(named, site, &why);
+                let action = Action::WriteFile { text: written(&path, &value.typed()), path };
+                Ok(Turning { action, undo: None, before: None })
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Notes that something stays as it is set.
+    pub(super) fn note_unrestorable(&mut self, named: &Named, site: &Site, why: &str) {
+        self.applied.unrestorable.push(format!("{} is not restored: {why}", placed(&named.name, &site.name)));
+    }
+
     /// Tries the undo of a file that the catalogue does not know; where that fails and is accepted, why.
     ///
     /// # Errors

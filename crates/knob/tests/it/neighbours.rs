@@ -228,7 +228,7 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
     let cases = [
         ("sysctl.vm.drop_caches=3", "refuses the value that is there, '0'"),
         ("sysctl.vm.twin_a=5", "changes /proc/sys/vm/twin_b"),
-        ("file:/sys/kernel/mm/absent=1", "cannot read"),
+        ("file:/sys/kernel/mm/absent=1", "does not exist"),
     ];
     for (case, why) in cases {
         let mut machine = machine();

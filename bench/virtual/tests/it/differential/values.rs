@@ -47,7 +47,7 @@ pub(super) fn others(path: &str, shown: Option<&str>) -> Vec<String> {
 
 fn numbers(number: i128) -> Vec<i128> {
     match number {
-        0 => vec![1, 2, 4096, -1],
+        0 => vec![1, 2, 1 << 20, -1],
         1 => vec![0, 2, 3],
         _ => vec![number + 1, number - 1, number * 2, number / 2],
     }
