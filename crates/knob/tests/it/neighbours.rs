@@ -83,6 +83,28 @@ fn machine() -> Fake {
     fake
 }
 
+/// A write to a file of bracketed choices.
+fn choose(fake: &mut Fake, path: &str, text: &str) -> Result<(), Errno> {
+    let (folder, file) = path.rsplit_once('/').unwrap_or_default();
+
+    let choices = fake.files[path].replace(['[', ']'], "");
+    if !choices.split_whitespace().any(|choice| choice == text) {
+        return Err(Errno::EINVAL);
+    }
+    let chosen = |choice: &str| if choice == text { format!("[{choice}]") } else { choice.to_owned() };
+    let shown: Vec<String> = choices.split_whitespace().map(chosen).collect();
+    fake.files.insert(path.to_owned(), format!("{}\n", shown.join(" ")));
+    if file == "enabled" {
+        let recommended = if text == "never" { "1000" } else { "90000" };
+        fake.files.insert(format!("{VM}/min_free_kbytes"), format!("{recommended}\n"));
+    }
+    if file == "scheduler" {
+        fake.files.insert(format!("{folder}/nr_requests"), "256\n".to_owned());
+        fake.files.insert(format!("{folder}/wbt_lat_usec"), "0\n".to_owned());
+    }
+    Ok(())
+}
+
 /// What the kernel makes of a write to one of these files; nothing for the others.
 pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(), Errno>> {
     if path.starts_with(ROOT) || !FILES.lines().any(|line| line.split(' ').next() == Some(path)) {
@@ -100,24 +122,7 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         }
     };
     match (folder, file) {
-        (THP | HUGE, _) | ("/sys/block/vda/queue", "scheduler") => {
-            let choices = fake.files[path].replace(['[', ']'], "");
-            if !choices.split_whitespace().any(|choice| choice == text) {
-                return Some(Err(Errno::EINVAL));
-            }
-            let chosen = |choice: &str| if choice == text { format!("[{choice}]") } else { choice.to_owned() };
-            let shown: Vec<String> = choices.split_whitespace().map(chosen).collect();
-            fake.files.insert(path.to_owned(), format!("{}\n", shown.join(" ")));
-            if file == "enabled" {
-                let recommended = if text == "never" { "1000" } else { "90000" };
-                fake.files.insert(format!("{VM}/min_free_kbytes"), format!("{recommended}\n"));
-            }
-            if file == "scheduler" {
-                fake.files.insert(format!("{folder}/nr_requests"), "256\n".to_owned());
-                fake.files.insert(format!("{folder}/wbt_lat_usec"), "0\n".to_owned());
-            }
-            return Some(Ok(()));
-        }
+        (THP | HUGE, _) | ("/sys/block/vda/queue", "scheduler") => return Some(choose(fake, path, text)),
         (VM, "dirty_bytes") if text == "0" => return Some(Err(Errno::EINVAL)),
         (VM, "drop_caches") if text == "0" => return Some(Err(Errno::EINVAL)),
         (VM, "dirty_bytes") => put(&format!("{VM}/dirty_ratio"), "0"),

@@ -270,7 +270,7 @@ fn held_by(ledger: Option<&LedgerLocation>) -> (Option<u32>, String) {
 fn turned(rig: &mut Rig, shared: &Shared) -> Vec<TurnedRow> {
     let mut rows = Vec::new();
     for side in [Side::Near, Side::Far] {
-        let entries = rig.world().machine(side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
+        let entries = rig.world().machine(side).map(leftovers::in_force).unwrap_or_default();
         let there = side.prefix();
         for entry in entries.into_iter().filter(|entry| leftovers::is_requested(&entry.turn)) {
             let turn = &entry.turn;

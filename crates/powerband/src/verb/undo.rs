@@ -147,7 +147,7 @@ fn undo_left(shared: &Shared, args: &Undo, mut rig: Rig, names: &Names) -> Answe
 
 /// Steps that are set and not yet undone, oldest first.
 fn steps(world: &mut dyn World, side: Side) -> Vec<Step> {
-    let open = world.machine(side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
+    let open = world.machine(side).map(leftovers::in_force).unwrap_or_default();
     let mut steps: BTreeMap<EntryId, Vec<OpenEntry>> = BTreeMap::new();
     for entry in open.into_iter().filter(|entry| entry.turn.hold == Hold::Set) {
         steps.entry(entry.step).or_default().push(entry);
@@ -162,7 +162,7 @@ fn unowned(rig: &mut Rig) -> Vec<(Side, OpenEntry)> {
         if ledger.is_held() {
             continue;
         }
-        let open = rig.world().machine(ledger.side).map(|machine| leftovers::in_force(machine)).unwrap_or_default();
+        let open = rig.world().machine(ledger.side).map(leftovers::in_force).unwrap_or_default();
         left.extend(open.into_iter().filter(|it| it.turn.hold == Hold::Held).map(|entry| (ledger.side, entry)));
     }
     left

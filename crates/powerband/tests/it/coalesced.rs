@@ -236,7 +236,8 @@ fn a_value_that_the_driver_rounds_is_kept_by_one_that_reads_the_same() {
     let on = |machine: &str, words: &[&str]| desk.run(&[&["--machine", machine], words].concat());
     let why = on("sim:cyclone5-stock", &["keep", "rx-usecs=20"]).refused(2);
     assert!(why.contains("the nearest value that is taken is kept by `powerband keep nic.rx-usecs@eth0=33`"), "{why}");
-    // Nothing sets it at boot there, so what would is named. 39 reads there then, and requested it would read 38.
+    on("sim:cyclone5", &["set", "rx-usecs=40"]).ended(0);
+    // Nothing sets it at boot there, so what would is named. 39 reads there, and requested it would read 38.
     for asked in ["40", "39"] {
         let why = on("sim:cyclone5", &["keep", &format!("rx-usecs={asked}")]).refused(4);
         assert!(why.contains("ethtool -C eth0 rx-usecs 40"), "{asked}: {why}");

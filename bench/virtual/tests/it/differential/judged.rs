@@ -31,7 +31,7 @@ impl Outcome {
             0 if changed => Outcome::Restored,
             0 => Outcome::Unchanged,
             4 if said.contains("it is not changed") => Outcome::NotChanged(said),
-            2 | 3 | 4 => Outcome::Refused(said),
+            2..=4 => Outcome::Refused(said),
             8 if said.contains("the kernel refused") => Outcome::Refused(said),
             _ => Outcome::Different(format!("code {code}: {said}")),
         }
