@@ -143,7 +143,7 @@ fn ioctl<const N: usize>(device: &str, words: &mut [u32; N]) -> Result<(), Errno
     crate::raw::ethtool(socket.as_fd(), device, words).map_err(|error| io_errno(&error))
 }
 
-/// Whether all queues of a device have the same values. A request for the whole device would overwrite what `ethtool -Q` gave one
+/// Refuses a device whose queues have different values. A request for the whole device would overwrite what `ethtool -Q` gave one
 /// of them, which the answer for the whole device does not show, so that nothing could restore it.
 pub(crate) fn check_queues(device: &str) -> Result<(), Refusal> {
     let Some(queue) = differing_queue((0..MAX_QUEUES).map_while(|queue| of_queue(device, queue).ok())) else {

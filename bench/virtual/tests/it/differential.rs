@@ -69,7 +69,7 @@ fn shell(desk: &mut Guest, script: &str) -> (i32, String, String) {
     (ran.code, ran.text(), String::from_utf8_lossy(&ran.err).into_owned())
 }
 
-/// What files read, from lines with their paths.
+/// Texts of files, from lines with their paths.
 fn texts(lines: &str) -> BTreeMap<&str, String> {
     let mut texts: BTreeMap<&str, String> = BTreeMap::new();
     for (path, line) in lines.lines().filter_map(|line| line.split_once(':')) {
@@ -117,7 +117,7 @@ impl Change<'_> {
         format!("{}={}", knob(self.path), self.value)
     }
 
-    /// Whether powerband names it.
+    /// True where powerband names it.
     fn is_named(&self, said: &str) -> bool {
         [' ', '=', ':'].iter().any(|next| said.contains(&format!("{}{next}", knob(self.path))))
     }

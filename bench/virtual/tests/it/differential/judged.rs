@@ -1,11 +1,11 @@
-//! What came of changing a file, and what is counted of it.
+//! Outcomes of changing files: what counts as which, and the table of them.
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Bytes of a value that the table shows at most.
 const MAX_VALUE: usize = 40;
 
-/// What came of changing one file.
+/// The outcome of changing one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It was changed and everything is as before.
@@ -37,7 +37,7 @@ impl Outcome {
         }
     }
 
-    /// Whether powerband refused to change it.
+    /// True where powerband refused to change it.
     pub(super) fn is_not_changed(&self) -> bool {
         matches!(self, Outcome::NotChanged(_))
     }
@@ -51,7 +51,7 @@ pub(super) struct Judged {
     pub(super) outcome: Outcome,
 }
 
-/// How many files there are of each outcome.
+/// The number of files of each outcome.
 pub(super) fn summary(judged: &[Judged]) -> String {
     let count = |is: fn(&Outcome) -> bool| judged.iter().filter(|it| is(&it.outcome)).count();
     format!(
