@@ -294,27 +294,35 @@ impl Work {
         }
     }
 
-    /// Compares each file with what it read before the first of our entries for it.
+    /// Compares each file with what it read before the first of our entries for it, or before the first whose undo writes it:
+    /// a write of one member of a pair has changed the other one too.
     fn compare(&mut self, machine: &mut dyn Look, entries: &[EntryId]) {
         let mut seen = BTreeSet::new();
         for entry in entries.iter().filter_map(|id| self.open.get(id)) {
-            let turn = &entry.turn;
-            let Some(path) = &turn.read_back else { continue };
-            if !seen.insert(path.clone()) || self.not_ours.contains(&entry.id) || entry.is_refused() {
+            if self.not_ours.contains(&entry.id) || entry.is_refused() {
                 continue;
             }
+            let turn = &entry.turn;
+            let shown = turn.read_back.as_ref().map(|path| {
+                let saved = is_saved_state(entry).then(|| turn.asked.trim().to_owned());
+                (path, saved.or_else(|| shown_before(machine, turn)))
+            });
+            let other = match &turn.undo {
+                Some(Action::WriteFile { path, text }) if shown.is_some() => Some((path, Some(text.trim().to_owned()))),
+                _ => None,
+            };
             let is_left = |knob: &str, site: &str| knob == turn.knob && site == turn.site;
             let named = self.restored.foreign.iter().any(|it| is_left(&it.knob, &it.site))
                 || self.restored.failed.iter().any(|it| is_left(&it.knob, &it.site));
-            let before =
-                if is_saved_state(entry) { Some(turn.asked.trim().to_owned()) } else { shown_before(machine, turn) };
-            let (Some(before), Ok(now)) = (before, machine.read(path)) else { continue };
-            let (before, now) = (before.as_str(), now.trim());
-            // A frequency that could be set only under our own governor is gone with it.
-            if !named && before != now && now != "<unsupported>" {
-                let (knob, site) = (turn.knob.clone(), turn.site.clone());
-                let (found, ours, path) = (now.into(), before.into(), path.clone());
-                self.restored.inexact.push(Foreign { knob, site, found, ours, path, changed: None });
+            for (path, before) in shown.into_iter().chain(other).filter(|(path, _)| seen.insert((*path).clone())) {
+                let (Some(before), Ok(now)) = (before, machine.read(path)) else { continue };
+                let now = now.trim();
+                // A frequency that could be set only under our own governor is gone with it.
+                if !named && before != now && now != "<unsupported>" {
+                    let (knob, site) = (turn.knob.clone(), turn.site.clone());
+                    let (found, path) = (now.into(), path.clone());
+                    self.restored.inexact.push(Foreign { knob, site, found, ours: before, path, changed: None });
+                }
             }
         }
     }

@@ -186,6 +186,8 @@ file:/sys/kernel/mm/transparent_hugepage/defrag=defer
 file:/sys/block/vda/queue/scheduler=mq-deadline
 sysctl.vm.dirty_bytes=500000000
 sysctl.vm.dirty_ratio=10
+sysctl.vm.dirty_bytes=500000000 sysctl.vm.dirty_ratio=10
+sysctl.vm.dirty_ratio=10 sysctl.vm.dirty_bytes=500000000
 sysctl.vm.overcommit_kbytes=100000
 sysctl.vm.overcommit_ratio=60
 sysctl.net.ipv4.ip_local_reserved_ports=8080
