@@ -1,8 +1,9 @@
 //! The metrics of an experiment: where each comes from on this rig, what it covers, which way is better, and its value after
 //! a trial.
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use powerband_load::{Finishes, Load, MetricSpec, Source};
+use powerband_load::{Finishes, Load, MetricSpec, Source, Written};
 use powerband_machine::World;
 use powerband_meter::state::FIGURES;
 use powerband_record::{Better, CpuList, InOrder, Metric, Side};
@@ -161,6 +162,8 @@ pub(crate) struct Values<'a> {
     /// Why one of them was refused.
     pub(crate) refused: &'a BTreeMap<String, String>,
     pub(crate) finishes: &'a Finishes,
+    /// How the numbers of trials before were written.
+    pub(crate) written: &'a RefCell<Written>,
 }
 
 impl Values<'_> {
@@ -184,7 +187,7 @@ impl Values<'_> {
             }
             _ => {
                 let finished = self.finishes.get("load").ok_or("the load has no output of its own".to_owned())?;
-                pick.pick(finished)
+                pick.pick(&finished.output, &mut self.written.borrow_mut())
             }
         }
     }

@@ -219,7 +219,10 @@ impl Bench for Recalled<'_> {
         }
         match self.standing.next() {
             None => self.live.trial(trial, journal),
-            Some(Event::TrialDone { outcome, .. }) => Ok(outcome.clone()),
+            Some(event @ Event::TrialDone { outcome, .. }) => {
+                self.live.recall(event);
+                Ok(outcome.clone())
+            }
             Some(Event::TrialVoid { why, .. }) => Err(why.clone().into()),
             Some(_) => {
                 let why = format!("the journal has no end of trial {}, but goes on; it is damaged", trial.trial);

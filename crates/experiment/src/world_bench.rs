@@ -5,11 +5,12 @@ pub(crate) mod daemon;
 mod longest;
 mod running;
 
+use std::cell::RefCell;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
-use powerband_load::{Calibrate, Finishes, Load, MetricSpec, RigEnds, Source};
+use powerband_load::{Calibrate, Finishes, Load, MetricSpec, RigEnds, Source, Written};
 use powerband_machine::{Hold, User, Wake, World};
 use powerband_meter::{MeterInstance, MeterUnavailable};
 use powerband_record::{
@@ -76,6 +77,8 @@ pub struct WorldBench<'w> {
     left: BTreeSet<String>,
     /// What one should know about what the load printed.
     told: BTreeSet<String>,
+    /// How the numbers that it printed are written.
+    written: RefCell<Written>,
     leftovers: Leftovers,
     /// Where it was asked whether a guardian watches.
     guard_asked: BTreeSet<Side>,
@@ -135,6 +138,7 @@ impl<'w> WorldBench<'w> {
             differs: Vec::new(),
             left: BTreeSet::new(),
             told: BTreeSet::new(),
+            written: RefCell::default(),
             leftovers: Leftovers::default(),
             guard_asked: BTreeSet::new(),
         }
@@ -295,7 +299,7 @@ impl<'w> WorldBench<'w> {
     ) -> Result<Outcome, Void> {
         let (mut metrics, mut unmeasured) = (BTreeMap::new(), BTreeMap::new());
         let own = self.load.own_words(finishes);
-        let values = Values { picks: &self.picks, measured, refused, finishes: &own };
+        let values = Values { picks: &self.picks, measured, refused, finishes: &own, written: &self.written };
         for metric in &self.metrics {
             match values.of(&metric.name) {
                 Ok(value) => drop(metrics.insert(metric.name.clone(), value)),
@@ -463,6 +467,12 @@ impl Bench for WorldBench<'_> {
 
     fn recall(&mut self, event: &Event) {
         self.around.recall(event);
+        let Event::TrialDone { outcome, .. } = event else { return };
+        let Some(output) = outcome.output.get("load") else { return };
+        for pick in &self.picks {
+            // What was read then is known; how it was written is wanted.
+            drop(pick.pick(output, self.written.get_mut()));
+        }
     }
 
     fn finish(&mut self) {
@@ -475,7 +485,7 @@ impl Bench for WorldBench<'_> {
 
     fn notes(&self) -> Vec<String> {
         let cooling = self.cool.map_or_else(Vec::new, |cool| self.cooling.notes(&cool));
-        let told = self.told.iter().cloned().chain(self.leftovers.note());
+        let told = self.told.iter().cloned().chain(self.leftovers.note()).chain(self.written.borrow().notes());
         self.metering.notes().into_iter().chain(self.foreign_writers.notes()).chain(cooling).chain(told).collect()
     }
 

@@ -13,6 +13,7 @@ mod wrk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use json::short;
 use powerband_machine::Finished;
 use powerband_record::{MAX_LOST_PERCENT, Metric, Output, Void};
 use serde::{Deserialize, Serialize};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::metric::{judged, shown};
 use crate::{
     CommandLoad, Concluded, Finishes, IdleLoad, Load, LoadFacts, LoadKind, LoadPart, MetricSpec, OrdersLoad, RigEnds,
-    Source,
+    Source, Written,
 };
 
 /// Levels of a load.
@@ -124,7 +124,8 @@ impl Stage {
     pub fn conclude(&self, finishes: &Finishes) -> Result<Concluded, Void> {
         let mut concluded = self.load.conclude(finishes)?;
         if let Some((spec, finished)) = self.score.as_ref().zip(finishes.get("load")) {
-            let score = spec.pick(finished).map_err(|why| Void::NoMetric { metric: SCORE.into(), why })?;
+            let score = spec.pick(&finished.output, &mut Written::default());
+            let score = score.map_err(|why| Void::NoMetric { metric: SCORE.into(), why })?;
             concluded.values.insert(SCORE.into(), score);
         }
         Ok(concluded)
@@ -347,7 +348,7 @@ impl RatedCommand {
         } else if !(self.beyond_per_s.is_finite() && self.beyond_per_s > 0.0) {
             Some("its beyond_per_s must be above 0")
         } else {
-            let printed = |spec: &MetricSpec| matches!(spec.source, Source::Pattern(_) | Source::Path(_));
+            let printed = |spec: &MetricSpec| matches!(spec.source, Source::Pattern(..) | Source::Path(..));
             let is_printed = self.spec().is_ok_and(|spec| printed(&spec));
             (!is_printed).then_some("its score is neither regex:PATTERN with a group nor json:$.PATH")
         }

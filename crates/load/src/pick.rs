@@ -1,10 +1,18 @@
 //! Metrics a user asks for: `NAME=SOURCE[:higher|lower|info]`, a source being a measured metric (`far/`, `both/` or `all/` in
 //! front of a meter's, `@eth0` behind a network card's), one metric divided by another, a regular expression with one group, or a JSON path.
-use powerband_machine::Finished;
-use powerband_record::{Better, Metric, canonical_metric};
+mod document;
+mod matches;
+mod number;
+mod reading;
+mod unit;
+
+use powerband_record::{Better, Metric, Output, canonical_metric};
 use regex_lite::Regex;
 use serde_json_path::JsonPath;
 use thiserror::Error;
+
+pub use matches::Take;
+pub use reading::Written;
 
 /// Where a metric's value comes from.
 #[derive(Clone, Debug)]
@@ -14,10 +22,10 @@ pub enum Source {
     Measured(String),
     /// One metric divided by another: names of what is measured, or of other metrics of the experiment.
     Ratio(String, String),
-    /// First group of the first match in standard output, else in standard error.
-    Pattern(Regex),
-    /// First node of a JSON path (RFC 9535, without its functions match and search) in standard output.
-    Path(JsonPath),
+    /// First group of the matches in standard output, else in standard error.
+    Pattern(Regex, Take),
+    /// Nodes of a JSON path (RFC 9535, without its functions match and search) in the last document in standard output.
+    Path(JsonPath, Take),
 }
 
 /// A metric a user asked for.
@@ -83,19 +91,22 @@ impl MetricSpec {
             _ => (text, None, true),
         };
         let (name, source) = match body.split_once('=') {
-            Some((name, source)) if !name.starts_with("regex:") && !name.starts_with("json:") => (Some(name), source),
+            Some((name, source)) if printed(name).is_none() => (Some(name), source),
             _ => (None, body),
         };
         if source.is_empty() || name == Some("") {
             return Err(PickError::Form(text.into()));
         }
-        let named = |source: &str| name.map(str::to_owned).ok_or_else(|| PickError::NoName(source.into()));
-        let (name, source) = if let Some(pattern) = source.strip_prefix("regex:") {
-            (named(source)?, Source::Pattern(compile(pattern)?))
-        } else if let Some(path) = source.strip_prefix("json:") {
-            let parsed =
-                JsonPath::parse(path).map_err(|e| PickError::Path { path: path.into(), why: e.to_string() })?;
-            (named(source)?, Source::Path(parsed))
+        let (name, source) = if let Some((is_json, take, wanted)) = printed(source) {
+            let parsed = if is_json {
+                let wrong =
+                    |e: serde_json_path::ParseError| PickError::Path { path: wanted.into(), why: e.to_string() };
+                JsonPath::parse(wanted).map_err(wrong).map(|path| Source::Path(path, take))
+            } else {
+                compile(wanted).map(|pattern| Source::Pattern(pattern, take))
+            };
+            let name = name.map(str::to_owned).ok_or_else(|| PickError::NoName(source.into()))?;
+            (name, parsed?)
         } else if source.split('/').all(is_measured) {
             let own = |name: &str| canonical_metric(name).to_owned();
             match operands(source)? {
@@ -113,30 +124,33 @@ impl MetricSpec {
         Ok(MetricSpec { metric: Metric { name, better, judged, boundary: None }, source, stated })
     }
 
-    /// Its value in what a command printed.
+    /// Its value in what a command printed, read as in the trials before it, for which `written` is kept through an experiment.
     ///
     /// # Errors
     /// Why there is none, in words; [`Source::Measured`] and [`Source::Ratio`] are never picked from output.
-    pub fn pick(&self, finished: &Finished) -> Result<f64, String> {
-        let output = &finished.output;
+    pub fn pick(&self, output: &Output, written: &mut Written) -> Result<f64, String> {
+        let name = &self.metric.name;
         match &self.source {
             Source::Measured(name) => Err(format!("nothing here measures {name}")),
             Source::Ratio(over, under) => Err(format!("{over}/{under} is not printed by anything")),
-            Source::Pattern(pattern) => {
-                let found =
-                    [&output.stdout, &output.stderr].into_iter().find_map(|text| pattern.captures(text)?.get(1));
-                let text = found.ok_or_else(|| format!("the load printed nothing that matches '{pattern}'"))?.as_str();
-                number(text).ok_or_else(|| format!("'{pattern}' found '{text}', which is no number"))
-            }
-            Source::Path(path) => {
-                let json: serde_json::Value = serde_json::from_str(output.stdout.trim())
-                    .map_err(|e| format!("the load did not print JSON: {e}"))?;
-                let node = path.query(&json).first().ok_or_else(|| format!("the load's JSON has nothing at {path}"))?;
-                let value = node.as_f64().or_else(|| number(node.as_str()?));
-                value.ok_or_else(|| format!("{path} holds {node}, which is no number"))
-            }
+            Source::Pattern(pattern, take) => matches::by_pattern(name, pattern, *take, output, written),
+            Source::Path(path, take) => matches::by_path(name, path, *take, output, written),
         }
     }
+}
+
+/// What a source picks from output, `regex-last:PATTERN`: whether by JSON, which match, and the pattern or path.
+fn printed(source: &str) -> Option<(bool, Take, &str)> {
+    let (is_json, rest) = match source.strip_prefix("regex") {
+        Some(rest) => (false, rest),
+        None => (true, source.strip_prefix("json")?),
+    };
+    if let Some(wanted) = rest.strip_prefix(':') {
+        return Some((is_json, Take::Only, wanted));
+    }
+    let (word, wanted) = rest.strip_prefix('-')?.split_once(':')?;
+    let (_, take) = Take::WORDS.iter().find(|(name, _)| *name == word)?;
+    Some((is_json, *take, wanted))
 }
 
 /// Whether a text may name what is measured: `power_w`, or of one network card `packets_per_interrupt@eth0`.
@@ -173,11 +187,6 @@ fn compile(pattern: &str) -> Result<Regex, PickError> {
     let last_line = |e: regex_lite::Error| e.to_string().lines().last().unwrap_or_default().trim().to_owned();
     let regex = Regex::new(pattern).map_err(|e| wrong(&last_line(e)))?;
     if regex.captures_len() < 2 { Err(wrong("it has no group; put ( ) around the number")) } else { Ok(regex) }
-}
-
-/// A finite number, thousands separators tolerated.
-fn number(text: &str) -> Option<f64> {
-    text.trim().replace([',', '_'], "").parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
 fn guess(name: &str) -> Better {

@@ -289,6 +289,10 @@ pub(crate) struct Setup {
     /// cpu_pressure_share (docs/meters.md). These cover the CPUs of -c where the kernel counts per CPU; append @eth0 for one
     /// network device. Metrics can be divided: work_per_joule=count/energy_j.
     ///
+    /// A number is read with its unit: into the unit that NAME ends in (p99_us), else into s, B, bit/s, Hz, W, J or 1/s. If a
+    /// pattern matches several numbers, the last is taken after lines of progress; otherwise use regex-first:, regex-last:,
+    /// regex-mean:, regex-min:, regex-max: or regex-sum:, and likewise json-mean:. json: reads the last JSON document.
+    ///
     /// Example: --metric 'p99_us=regex:p99 = ([0-9.]+):lower'
     #[arg(long = "metric", value_name = "[NAME=]SOURCE", help_heading = METRICS)]
     pub(crate) metrics: Vec<String>,

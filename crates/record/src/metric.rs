@@ -55,8 +55,13 @@ pub fn is_loss(name: &str) -> bool {
 /// none.
 #[must_use]
 pub fn unit_of(name: &str) -> &'static str {
-    const UNITS: [(&str, &str); 17] = [
+    const UNITS: [(&str, &str); 25] = [
+        ("_kbit_s", "kbit/s"),
         ("_mbit_s", "Mbit/s"),
+        ("_gbit_s", "Gbit/s"),
+        ("_mb_s", "MB/s"),
+        ("_mib_s", "MiB/s"),
+        ("_gb_s", "GB/s"),
         ("_per_s", "1/s"),
         ("_per_joule", "1/J"),
         ("_per_j", "1/J"),
@@ -64,11 +69,14 @@ pub fn unit_of(name: &str) -> &'static str {
         ("_percent", "%"),
         ("_bytes", "B"),
         ("_kib", "KiB"),
+        ("_mib", "MiB"),
+        ("_ghz", "GHz"),
         ("_khz", "kHz"),
         ("_mhz", "MHz"),
         ("_ns", "ns"),
         ("_us", "us"),
         ("_ms", "ms"),
+        ("_mw", "mW"),
         ("_w", "W"),
         ("_j", "J"),
         ("_s", "s"),
@@ -91,6 +99,7 @@ mod tests {
         assert_eq!(unit_of("work_per_joule"), "1/J");
         assert_eq!((unit_of("score_per_w"), unit_of("requests_per_j")), ("1/W", "1/J"));
         assert_eq!(unit_of("nic_interrupts_per_s@eth0_w"), "1/s");
+        assert_eq!((unit_of("copied_mb_s"), unit_of("core_ghz")), ("MB/s", "GHz"));
         assert_eq!(unit_of("retransmits"), "");
         assert_eq!(canonical_metric("watts"), "power_w");
     }

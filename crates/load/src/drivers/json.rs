@@ -37,7 +37,7 @@ pub(super) fn number(document: &Value, pointer: &str) -> Option<f64> {
 }
 
 /// The beginning of a line, for a sentence.
-pub(super) fn short(line: &str) -> String {
+pub(crate) fn short(line: &str) -> String {
     const MAX: usize = 80;
     let cut: String = line.chars().filter(|c| !c.is_control()).take(MAX).collect();
     if line.chars().count() > MAX { format!("{cut}…") } else { cut }

@@ -1,13 +1,10 @@
 //! Metrics as users write them, lines of `tests/metrics.txt`, and numbers picked out of output: both in the snapshot.
 use std::fmt::Write as _;
 
-use powerband_record::{ExitStatus, Output, Usage};
-
 use super::*;
 
-fn printed(stdout: &str) -> Finished {
-    let output = Output { stdout: stdout.into(), stderr: String::new(), cut: false };
-    Finished { status: ExitStatus::Code(0), usage: Usage::default(), report: None, output, around: Vec::new() }
+fn output(stdout: &str) -> Output {
+    Output { stdout: stdout.into(), stderr: String::new(), cut: false }
 }
 
 #[test]
@@ -29,11 +26,158 @@ fn metrics_are_read_and_picked_or_refused() {
         let source = match &spec.source {
             Source::Measured(name) => format!("measured {name}"),
             Source::Ratio(over, under) => format!("ratio of {over} to {under}"),
-            Source::Pattern(pattern) => format!("pattern {pattern}"),
-            Source::Path(path) => format!("path {path}"),
+            Source::Pattern(pattern, take) => format!("pattern {pattern}, {take:?}"),
+            Source::Path(path, take) => format!("path {path}, {take:?}"),
         };
         writeln!(all, "    {name} {better:?} judged {judged} stated {}: {source}", spec.stated).unwrap();
-        text.into_iter().for_each(|text| writeln!(all, "    {:?}", spec.pick(&printed(text))).unwrap());
+        text.into_iter().for_each(|text| {
+            writeln!(all, "    {:?}", spec.pick(&output(&text.replace("\\n", "\n")), &mut Written::default())).unwrap()
+        });
     }
     insta::assert_snapshot!("metrics", all);
+}
+
+/// Reads outputs in turn, as trials of one experiment.
+fn trials(spec: &str, outputs: &[&str]) -> (Vec<Result<f64, String>>, Vec<String>) {
+    let (spec, mut written) = (MetricSpec::parse(spec).unwrap(), Written::default());
+    (outputs.iter().map(|text| spec.pick(&output(text), &mut written)).collect(), written.notes())
+}
+
+#[test]
+fn all_trials_of_an_experiment_are_read_alike() {
+    let comma =
+        trials("t=regex:time: ([0-9.,]+)", &["time: 1,125 s", "time: 0,980 s", "time: 1,125 s", "time: 0.9 s"]).0;
+    assert!(comma[0].as_ref().is_err_and(|why| why.contains("1125 or 1.125")), "{comma:?}");
+    assert_eq!((&comma[1], &comma[2]), (&Ok(0.98), &Ok(1.125)), "what its fraction looks like is known then");
+    assert!(comma[3].is_err(), "it does not change");
+    let (scaled, notes) =
+        trials("t=regex:avg ([0-9.]+)", &["avg 980 us", "avg 1.5 ms", "avg 12", "avg 3 apples", "avg 0"]);
+    assert!((scaled[0].as_ref().unwrap() - 980e-6).abs() < 1e-12 && scaled[1] == Ok(0.0015), "{scaled:?}");
+    assert!(scaled[2].is_err() && scaled[3].is_err() && scaled[4] == Ok(0.0), "{scaled:?}");
+    assert_eq!(notes, ["t is in s, the output has 'us'; a unit last in its name (p99_us) sets its unit"]);
+    let words = trials("n=regex:n=([0-9.]+)", &["n=1 apple", "n=3 apples", "n=3 Mpears"]).0;
+    assert!(words[1] == Ok(3.0) && words[2].is_err(), "{words:?}");
+    let spelled = trials("n=regex:n=([0-9.]+) (?:ok|slow)", &["n=1 ok", "n=3 slow"]).0;
+    assert_eq!(spelled, [Ok(1.0), Ok(3.0)], "words of the pattern are the user's");
+}
+
+#[test]
+fn a_cut_output_has_no_last_match() {
+    let cut = Output { cut: true, ..output("[1 s] 5 ops\n[2 s] 6 ops") };
+    let pick = |spec: &str| MetricSpec::parse(spec).unwrap().pick(&cut, &mut Written::default());
+    assert!(pick("n=regex:(\\d+) ops").is_err() && pick("n=json:$.x").is_err());
+    assert_eq!(pick("n=regex-first:(\\d+) ops"), Ok(5.0));
+}
+
+/// Units as printed, with what one of them is in the base of the metric's name.
+const UNITS: [(&str, &str, f64); 46] = [
+    ("t_s", "ns", 1e-9),
+    ("t_s", "us", 1e-6),
+    ("t_s", "µs", 1e-6),
+    ("t_s", "μs", 1e-6),
+    ("t_s", "ms", 1e-3),
+    ("t_s", "s", 1.0),
+    ("t_s", "sec", 1.0),
+    ("t_s", "min", 60.0),
+    ("t_s", "m", 60.0),
+    ("t_s", "h", 3600.0),
+    ("t_us", "ms", 1e3),
+    ("time", "ms", 1e-3),
+    ("x", "us/op", 1e-6),
+    ("x_bytes", "B", 1.0),
+    ("x_bytes", "kB", 1e3),
+    ("x_bytes", "KB", 1e3),
+    ("x_bytes", "KiB", 1024.0),
+    ("x", "MB", 1e6),
+    ("x", "MiB", 1_048_576.0),
+    ("x_kib", "GB", 1e9 / 1024.0),
+    ("x", "GiB", 1_073_741_824.0),
+    ("x", "TB", 1e12),
+    ("x", "TiB", 1_099_511_627_776.0),
+    ("r", "bit/s", 1.0),
+    ("r_mbit_s", "kbit/s", 1e-3),
+    ("r_mbit_s", "Mbps", 1.0),
+    ("r_mbit_s", "Gbit/s", 1e3),
+    ("r_mbit_s", "MB/s", 8.0),
+    ("r", "Kbps", 1e3),
+    ("r", "MiB/s", 1_048_576.0),
+    ("r", "GB/sec", 1e9),
+    ("n", "K", 1e3),
+    ("n", "M", 1e6),
+    ("n", "G", 1e9),
+    ("n", "%", 1.0),
+    ("f", "Hz", 1.0),
+    ("f_mhz", "GHz", 1e3),
+    ("f", "kHz", 1e3),
+    ("power_w", "mW", 1e-3),
+    ("p", "µW", 1e-6),
+    ("power_w", "kW", 1e3),
+    ("energy_j", "Wh", 3600.0),
+    ("e", "kJ", 1e3),
+    ("n_per_s", "/s", 1.0),
+    ("n_per_s", "ops/s", 1.0),
+    ("n_per_s", "Kreq/s", 1e3),
+];
+
+/// Digits in groups of three.
+fn grouped(digits: &str, separator: &str) -> String {
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
+    groups.join(separator)
+}
+
+/// A number with a fraction as one of the ways of writing it has it, and its value.
+fn written_number(draw: &mut dyn FnMut(usize) -> usize) -> (String, f64) {
+    let digits = ["0", "7", "42", "980", "1234", "50817", "1234567", "98765432"][draw(8)];
+    let fraction = ["", "5", "05", "980", "1250", "000001"][draw(6)];
+    let value: f64 = format!("{digits}.{fraction}0").parse().unwrap();
+    let joined =
+        |whole: String, mark: &str| if fraction.is_empty() { whole } else { format!("{whole}{mark}{fraction}") };
+    let (text, times) = match draw(9) {
+        0 | 1 => (joined(digits.into(), "."), 1.0),
+        2 => (joined(digits.into(), ","), 1.0),
+        3 => (joined(grouped(digits, ","), "."), 1.0),
+        4 => (joined(grouped(digits, "."), ","), 1.0),
+        5 => (joined(grouped(digits, "'"), "."), 1.0),
+        6 => (joined(grouped(digits, "\u{202f}"), ","), 1.0),
+        7 => (format!("{}e3", joined(digits.into(), ".")), 1e3),
+        _ => (format!("{}E-05", joined(digits.into(), ".")), 1e-5),
+    };
+    let sign = ["", "", "-", "+"][draw(4)];
+    (format!("{sign}{text}"), if sign == "-" { -value * times } else { value * times })
+}
+
+#[test]
+fn generated_outputs_are_read_right_or_not_at_all() {
+    let mut state = 4_711_u64;
+    let mut draw = |count: usize| usize::try_from(powerband_record::splitmix(&mut state) >> 33).unwrap() % count;
+    let (mut read, mut wrong) = (0, Vec::new());
+    const OUTPUTS: usize = 20_000;
+    for _ in 0..OUTPUTS {
+        let (name, unit, factor) = UNITS[draw(UNITS.len())];
+        let (number, value) = written_number(&mut draw);
+        // A dot before three digits is a fraction: no program's output shows what else it might be.
+        if number.trim_start_matches(['-', '+']).split_once('.').is_some_and(|(whole, rest)| {
+            rest.len() == 3 && rest.bytes().all(|b| b.is_ascii_digit()) && value.abs() >= 1_000.0 && whole.len() <= 3
+        }) {
+            continue;
+        }
+        let lead = ["v=", "v: ", "v ", "v:", "rows 12 v = ", "v\t", "v = ("][draw(7)];
+        let blank = ["", " ", "  ", "\u{a0}"][draw(4)];
+        let tail = ["", ".", ", n=5", " (max 12 ms)", "\nrows 7", " 12 13", "; done"][draw(7)];
+        let before = ["", "start 1.5\n", "50% done\r", "a "][draw(4)];
+        let text = format!("{before}{lead}{number}{blank}{unit}{tail}");
+        let group = ["([0-9.,]+)", "([-+0-9.,e]+)", "(\\d+)", "(\\S+)", "([^;\\n]+)"][draw(5)];
+        let spec = MetricSpec::parse(&format!("{name}=regex:v[ \\t]*[:=]?[ \\t]*\\(?[-+]?{group}")).unwrap();
+        if let Ok(found) = spec.pick(&output(&text), &mut Written::default()) {
+            read += 1;
+            let truth = value * factor;
+            if (found - truth).abs() > 1e-9 * truth.abs() {
+                wrong.push(format!("{text:?} by {group}: {found}, not {truth}"));
+            }
+        }
+    }
+    wrong.truncate(20);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(read > OUTPUTS / 4, "{read} of {OUTPUTS} are read");
 }

@@ -1,0 +1,49 @@
+//! The last JSON document in an output that may print other lines as well.
+use serde_json::Value;
+
+use crate::drivers::short;
+
+/// Finds it.
+///
+/// # Errors
+/// One sentence: there is none, or it is not whole.
+pub(super) fn last_document(text: &str) -> Result<Value, String> {
+    if let Ok(document) = serde_json::from_str(text.trim()) {
+        return Ok(document);
+    }
+    let (mut at, mut last) = (0, None);
+    while let Some(line) = text[at..].split_inclusive('\n').next() {
+        let begin = at + line.len() - line.trim_start().len();
+        at += line.len();
+        if !line.trim_start().starts_with(['{', '[']) {
+            continue;
+        }
+        let mut documents = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Value>();
+        match documents.next() {
+            Some(Ok(document)) => {
+                let end = begin + documents.byte_offset();
+                let rest = text[end..].split_inclusive('\n').next().unwrap_or_default();
+                // A line that goes on, as `[1] 12:00 started`, is no document.
+                if rest.trim().is_empty() {
+                    last = Some(document);
+                    at = end + rest.len();
+                }
+            }
+            Some(Err(error)) if error.is_eof() => return Err("the JSON that the load printed is cut short".into()),
+            Some(Err(error)) if error.line() > 1 => {
+                let wrong = text[begin..].lines().nth(error.line() - 1).unwrap_or_default();
+                return Err(format!("the load did not print JSON: {error}, in '{}'", short(wrong.trim())));
+            }
+            _ if line.trim_start().starts_with("{\"") => {
+                return Err(format!("the load did not print JSON, in '{}'", short(line.trim())));
+            }
+            _ => {}
+        }
+    }
+    let words = text.lines().map(str::trim).find(|line| !line.is_empty());
+    let none = || match words {
+        Some(words) => format!("the load printed no JSON but '{}'", short(words)),
+        None => "the load printed no JSON".to_owned(),
+    };
+    last.ok_or_else(none)
+}

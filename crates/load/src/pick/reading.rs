@@ -1,0 +1,228 @@
+//! One number of an output with its unit, and how the numbers of one metric are written through an experiment.
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use powerband_record::unit_of;
+
+use super::number::{cut, number};
+use super::unit::{Behind, Unit, behind, known};
+
+/// Where a number is expected: a group of a match, or a whole string.
+#[derive(Clone, Debug)]
+pub(super) struct Place<'t> {
+    pub(super) text: &'t str,
+    pub(super) group: Range<usize>,
+    /// End of what the pattern matched: a word before that is part of the pattern.
+    pub(super) end: usize,
+}
+
+/// A number that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reading {
+    /// As printed.
+    printed: f64,
+    unit: Option<Unit>,
+    word: String,
+    /// What is behind it, as printed.
+    behind: String,
+    mark: Option<char>,
+}
+
+/// How the numbers of each metric are written in an experiment: all its trials are read alike, or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    styles: BTreeMap<String, Style>,
+    notes: BTreeMap<(String, bool), String>,
+}
+
+/// How the numbers of one metric are written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Style {
+    /// What stands before a fraction, once that was seen.
+    pub(super) mark: Option<char>,
+    /// Base and word behind the first number, and how they were printed.
+    kind: Option<(&'static str, String, String)>,
+}
+
+impl Written {
+    /// What must be known with what was read, a sentence each.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.values().cloned().collect()
+    }
+
+    pub(super) fn style(&self, metric: &str) -> Style {
+        self.styles.get(metric).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn keep(&mut self, metric: &str, style: Style) {
+        self.styles.insert(metric.to_owned(), style);
+    }
+
+    /// Keeps the first note of a metric about its unit, or about which match was taken.
+    pub(super) fn note(&mut self, metric: &str, of_unit: bool, note: impl FnOnce() -> String) {
+        self.notes.entry((metric.to_owned(), of_unit)).or_insert_with(note);
+    }
+}
+
+impl Style {
+    /// Holds a reading against those before it.
+    pub(super) fn agree(&mut self, read: &Reading) -> Result<(), String> {
+        self.mark = self.mark.or(read.mark);
+        let base = read.unit.map_or("", |unit| unit.base);
+        if read.printed == 0.0 && base.is_empty() {
+            return Ok(());
+        }
+        let (first_base, first_word, first) =
+            self.kind.get_or_insert_with(|| (base, read.word.clone(), read.behind.clone()));
+        if (*first_base, first_word.as_str()) == (base, read.word.as_str()) {
+            return Ok(());
+        }
+        let named = |word: &str| if word.is_empty() { "nothing".to_owned() } else { format!("'{word}'") };
+        Err(format!(
+            "{} follows the number, and {} followed an earlier one: the unit may have changed; let the program print one unit, or put the word into the pattern",
+            named(&read.behind),
+            named(first)
+        ))
+    }
+}
+
+impl Reading {
+    /// A number that has no unit.
+    pub(super) fn plain(value: f64) -> Reading {
+        Reading { printed: value, unit: None, word: String::new(), behind: String::new(), mark: None }
+    }
+
+    /// The number at a place.
+    ///
+    /// # Errors
+    /// Why it cannot be read for sure, in words that follow its text.
+    pub(super) fn of(place: &Place<'_>, is_time: bool, mark: Option<char>) -> Result<Reading, String> {
+        let group = &place.text[place.group.clone()];
+        let start = place.group.start + group.len() - group.trim_start().len();
+        let rest = &place.text[start..];
+        let line = place.text[..start].rfind(['\n', '\r']).map_or(0, |at| at + 1);
+        let before = &place.text[line..start];
+        let no_number = || "which is no number".to_owned();
+        if start >= place.group.end || !rest.starts_with(|c: char| c.is_ascii_digit() || "+-−.".contains(c)) {
+            return Err(no_number());
+        }
+        if let Some((seconds, len)) = length(rest) {
+            let unit = Some(Unit { factor: 1.0, base: "s" });
+            let read = Reading { unit, behind: rest[..len].to_owned(), ..Reading::plain(seconds) };
+            let whole = cut(before, rest, "").is_none() && !is_end_of_length(before);
+            return if whole { Ok(read) } else { Err("which is only a part of a length of time".into()) };
+        }
+        let read = number(rest, mark).map_err(|why| format!("which {why}"))?;
+        let end = start + read.len;
+        if end > place.group.end {
+            return Err(format!(
+                "which is only a part of '{}'; put the whole number into the group",
+                &rest[..read.len]
+            ));
+        }
+        if let Some(why) = cut(before, &rest[..read.len], &place.text[end..]) {
+            return Err(format!("which {why}"));
+        }
+        let after = &place.text[end..];
+        let Behind { unit, word, len } = behind(after, is_time).map_err(|why| format!("which {why}"))?;
+        if is_end_of_length(before) && (is_time || unit.is_some_and(|unit| unit.base == "s")) {
+            return Err("which is only the end of a length of time such as 1m02s".into());
+        }
+        let taken = if unit.is_some() { end + len } else { end };
+        if place.text.get(taken..place.group.end).is_some_and(|more| !more.trim().is_empty()) {
+            return Err(no_number());
+        }
+        // A word that the pattern spells out is no surprise.
+        let word = if place.end >= end + len { "" } else { word };
+        let word_after = after[..len].trim_matches([' ', '\t', '(', '[']).to_owned();
+        let behind = if unit.is_some() || !word.is_empty() { word_after } else { String::new() };
+        Ok(Reading { printed: read.value, unit, word: word.trim_end_matches('s').to_owned(), behind, mark: read.mark })
+    }
+
+    /// Its value in the base of its unit.
+    pub(super) fn value(&self) -> f64 {
+        self.unit.map_or(self.printed, |unit| scaled(self.printed, unit.factor))
+    }
+
+    /// Its value in the unit that the metric's name has last, else in the base of its own.
+    ///
+    /// # Errors
+    /// Where the two have nothing to do with each other.
+    pub(super) fn in_unit_of(&self, metric: &str) -> Result<f64, String> {
+        let (named, own) = (unit_of(metric), self.unit.filter(|unit| !unit.base.is_empty()));
+        let (Some(own), Some(wanted)) = (own, known(named)) else { return Ok(self.value()) };
+        let times = match (own.base, wanted.base) {
+            (own, wanted) if own == wanted => 1.0,
+            ("B", "bit") | ("B/s", "bit/s") => 8.0,
+            ("bit", "B") | ("bit/s", "B/s") => 0.125,
+            ("Hz", "1/s") | ("1/s", "Hz") => 1.0,
+            _ => {
+                return Err(format!(
+                    "'{}' follows the number, but {metric} is in {named} by its name; give the metric another name",
+                    self.behind
+                ));
+            }
+        };
+        Ok(scaled(self.printed, own.factor * times / wanted.factor))
+    }
+
+    /// The base its value was converted to, where that is not what was printed.
+    pub(super) fn converted(&self) -> Option<(&'static str, &str)> {
+        let unit = self.unit.filter(|unit| !unit.base.is_empty() && unit.factor != 1.0)?;
+        Some((unit.base, &self.behind))
+    }
+}
+
+/// A number times a factor: a thousandth is no exact factor, and a thousand is an exact divisor.
+fn scaled(value: f64, factor: f64) -> f64 {
+    let exact = |factor: f64| Some(factor.round()).filter(|whole| (whole / factor - 1.0).abs() < 1e-12);
+    match (exact(factor), exact(1.0 / factor)) {
+        (Some(times), _) => value * times,
+        (_, Some(parts)) => value / parts,
+        _ => value * factor,
+    }
+}
+
+/// Whether a metric's name says that it is a time.
+pub(super) fn is_time(metric: &str) -> bool {
+    let words = ["time", "latency", "duration", "elapsed"];
+    known(unit_of(metric)).is_some_and(|unit| unit.base == "s") || metric.split('_').any(|word| words.contains(&word))
+}
+
+/// Parts of lengths of time, the largest first, s.
+const PARTS: [(&str, f64); 8] =
+    [("h", 3600.0), ("m", 60.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9)];
+
+/// A length of time of several parts, `1m02.5s` or `1min 2s`, in seconds, and the bytes it takes.
+fn length(text: &str) -> Option<(f64, usize)> {
+    let (mut at, mut seconds, mut count, mut least) = (0, 0.0, 0, f64::INFINITY);
+    loop {
+        let rest = &text[at..];
+        let rest = if count > 0 { rest.strip_prefix(' ').unwrap_or(rest) } else { rest };
+        let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(rest.len())];
+        let behind = &rest[digits.len()..];
+        let word = &behind[..behind.find(|c: char| !c.is_alphabetic()).unwrap_or(behind.len())];
+        let part = PARTS.iter().find(|(name, part)| *name == word && *part < least);
+        let value: Option<f64> = digits.replace(',', ".").parse().ok();
+        let (Some((_, part)), Some(value)) = (part, value) else { break };
+        // Below a larger part, nothing has thousands.
+        if count > 0 && value * part >= least {
+            break;
+        }
+        (seconds, least, count) = (seconds + value * part, *part, count + 1);
+        at = text.len() - behind.len() + word.len();
+        if digits.contains(['.', ',']) {
+            break;
+        }
+    }
+    (count > 1).then_some((seconds, at))
+}
+
+/// Whether what is before a number is a larger part of the same length of time, and not 0: `1m` of `1m02s`.
+fn is_end_of_length(before: &str) -> bool {
+    let text = before.strip_suffix(' ').unwrap_or(before);
+    let larger = ["h", "min", "m", "s"].iter().find_map(|word| text.strip_suffix(word));
+    let digits = larger.map(|text| &text[text.trim_end_matches(|c: char| c.is_ascii_digit()).len()..]);
+    digits.is_some_and(|digits| digits.bytes().any(|b| b != b'0'))
+}

@@ -1,0 +1,248 @@
+//! The unit behind a number, as programs print it, and its size in one base for each dimension.
+
+/// A unit, as a multiple of the base of its dimension: s, B, bit, B/s, bit/s, Hz, W, J, 1/s, %, or none for a bare K, M or G.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Unit {
+    pub(super) factor: f64,
+    pub(super) base: &'static str,
+}
+
+/// What is behind a number: its unit, or else the word that is there, and how many bytes it takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Behind<'t> {
+    pub(super) unit: Option<Unit>,
+    /// Empty where there is a unit or no word.
+    pub(super) word: &'t str,
+    pub(super) len: usize,
+}
+
+/// Words for one second below a slash or after "per".
+const SECOND: [&str; 5] = ["s", "sec", "secs", "second", "seconds"];
+/// What is counted by the second.
+const COUNTED: [&str; 36] = [
+    "",
+    "1",
+    "op",
+    "ops",
+    "operations",
+    "req",
+    "reqs",
+    "request",
+    "requests",
+    "io",
+    "ios",
+    "query",
+    "queries",
+    "tx",
+    "txn",
+    "transaction",
+    "transactions",
+    "trans",
+    "event",
+    "events",
+    "msg",
+    "msgs",
+    "message",
+    "messages",
+    "packet",
+    "packets",
+    "pkt",
+    "pkts",
+    "it",
+    "iter",
+    "iterations",
+    "item",
+    "items",
+    "call",
+    "calls",
+    "flop",
+];
+/// Rates that are one word.
+const RATES: [&str; 8] = ["pps", "tps", "qps", "rps", "iops", "IOPS", "flops", "FLOPS"];
+
+/// A unit's size from its word, if it is a known one; `m` and `min` are not, for they are also milli and minimum.
+pub(super) fn known(word: &str) -> Option<Unit> {
+    let word = word.replace(['µ', 'μ'], "u");
+    let Some((over, under)) = word.split_once('/') else { return simple(&word) };
+    if SECOND.contains(&under) {
+        return per_second(over);
+    }
+    // The time, size or energy of one of something: ns/op.
+    let of_one = !under.is_empty() && under.chars().all(char::is_alphabetic) && !["min", "m", "h"].contains(&under);
+    simple(over).filter(|unit| of_one && ["s", "B", "J"].contains(&unit.base))
+}
+
+fn per_second(over: &str) -> Option<Unit> {
+    let unit = |factor, base| Some(Unit { factor, base });
+    match simple(over) {
+        Some(Unit { factor, base: "B" }) => unit(factor, "B/s"),
+        Some(Unit { factor, base: "bit" }) => unit(factor, "bit/s"),
+        Some(Unit { factor, base: "" }) => unit(factor, "1/s"),
+        Some(_) => None,
+        None => counted(over, &COUNTED),
+    }
+}
+
+fn counted(word: &str, of: &[&str]) -> Option<Unit> {
+    let scaled = |(factor, rest): (f64, &str)| of.contains(&rest).then_some(Unit { factor, base: "1/s" });
+    scaled((1.0, word)).or_else(|| scaled(prefix(word, "kKMG")?))
+}
+
+/// A word without its prefix, and the size of that.
+fn prefix<'w>(word: &'w str, allowed: &str) -> Option<(f64, &'w str)> {
+    let first = word.chars().next().filter(|c| allowed.contains(*c))?;
+    let factor = match first {
+        'u' => 1e-6,
+        'm' => 1e-3,
+        'k' | 'K' => 1e3,
+        'M' => 1e6,
+        'G' => 1e9,
+        _ => 1e12,
+    };
+    Some((factor, &word[1..]))
+}
+
+fn simple(word: &str) -> Option<Unit> {
+    let unit = |factor, base| Some(Unit { factor, base });
+    match word {
+        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => return unit(1e-9, "s"),
+        "us" | "usec" | "usecs" | "microsecond" | "microseconds" => return unit(1e-6, "s"),
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => return unit(1e-3, "s"),
+        "s" | "sec" | "secs" | "second" | "seconds" => return unit(1.0, "s"),
+        "mins" | "minute" | "minutes" => return unit(60.0, "s"),
+        "h" | "hr" | "hrs" | "hour" | "hours" => return unit(3600.0, "s"),
+        "%" => return unit(1.0, "%"),
+        "B" | "byte" | "bytes" | "Byte" | "Bytes" => return unit(1.0, "B"),
+        "K" | "k" => return unit(1e3, ""),
+        "M" => return unit(1e6, ""),
+        "G" => return unit(1e9, ""),
+        "mWh" | "Wh" | "kWh" => return unit(3600.0 * prefix(word, "mk").map_or(1.0, |(factor, _)| factor), "J"),
+        _ => {}
+    }
+    let binary = ["Ki", "Mi", "Gi", "Ti"].iter().zip(1..).find_map(|(prefix, power)| {
+        let rest = word.strip_prefix(prefix)?;
+        let base = ["B", "bit", "bits", ""].iter().position(|stem| *stem == rest)?;
+        Some(Unit { factor: 1024_f64.powi(power), base: ["B", "bit", "bit", ""][base] })
+    });
+    let scaled = |stems: &[&str], allowed: &str, base| {
+        let fits = |(factor, rest): (f64, &str)| stems.contains(&rest).then_some(Unit { factor, base });
+        fits((1.0, word)).or_else(|| fits(prefix(word, allowed)?))
+    };
+    binary
+        .or_else(|| scaled(&["B"], "kKMGT", "B"))
+        .or_else(|| scaled(&["bit", "bits"], "kKMGT", "bit"))
+        .or_else(|| scaled(&["bps"], "kKMGT", "bit/s"))
+        .or_else(|| scaled(&["Bps"], "kKMGT", "B/s"))
+        .or_else(|| scaled(&["Hz"], "kKMG", "Hz"))
+        .or_else(|| scaled(&["W"], "umkM", "W"))
+        .or_else(|| scaled(&["J"], "umkM", "J"))
+        .or_else(|| counted(word, &RATES))
+}
+
+/// Blanks within a line.
+fn blanks(text: &str) -> usize {
+    text.len() - text.trim_start_matches([' ', '\t', '\u{a0}', '\u{202f}']).len()
+}
+
+/// The word at the beginning of a text, without the full stop of a sentence.
+fn token(text: &str) -> &str {
+    let ends = |c: char| c.is_whitespace() || ",;:()[]{}|\"'<>=±".contains(c);
+    text.split(ends).next().unwrap_or_default().trim_end_matches(['.', '!'])
+}
+
+/// What is behind a number on its line; `is_time` where the metric is a time, so that `m` and `min` are minutes.
+///
+/// # Errors
+/// Why that is unclear, in words that follow the number.
+pub(super) fn behind(after: &str, is_time: bool) -> Result<Behind<'_>, String> {
+    let after = after.split(['\n', '\r']).next().unwrap_or_default();
+    let skipped = error_len(after);
+    let blank = blanks(&after[skipped..]);
+    let mut at = skipped + blank;
+    at +=
+        usize::from(after[at..].starts_with(['(', '[']) && !after[at + 1..].starts_with(|c: char| c.is_ascii_digit()));
+    let rest = &after[at..];
+    let word = token(rest);
+    let none = Behind { unit: None, word: "", len: 0 };
+    let end = at + word.len();
+    let next = &after[end..];
+    let next = &next[blanks(next)..];
+    // The label of the number after it: tx=5 B=6.
+    let labels = next.starts_with('=')
+        || next.strip_prefix(':').is_some_and(|it| it.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+    if word.is_empty() || blank > 0 && labels {
+        return Ok(none);
+    }
+    let starts = |words: &[&str]| words.iter().any(|it| token(next) == *it);
+    let per = word == "per" || word == "/" || starts(&["per", "/"]);
+    if per {
+        let (over, second) = if word == "per" || word == "/" {
+            ("", token(next))
+        } else {
+            let skip = token(next).len();
+            (word, token(&next[skip + blanks(&next[skip..])..]))
+        };
+        if SECOND.contains(&second) {
+            let len = second.as_ptr() as usize - after.as_ptr() as usize + second.len();
+            let unit = per_second(&over.replace(['µ', 'μ'], "u"));
+            return Ok(Behind { unit, word: if unit.is_some() { "" } else { word }, len });
+        }
+    }
+    let lower = after.to_ascii_lowercase();
+    let is_least = blank > 0 && word == "min" && ["max", "avg", "mean"].iter().any(|it| lower.contains(it));
+    if is_time && is_least {
+        return Err("has a 'min' after it, which is minutes or minimum".into());
+    }
+    let minutes = word == "min" && (blank == 0 || is_time) || word == "m" && is_time;
+    let unit = if minutes { Some(Unit { factor: 60.0, base: "s" }) } else { known(word) };
+    match unit {
+        Some(scale @ Unit { base: "", .. }) => scaled(scale, word, next, blank, end, after),
+        Some(unit) => Ok(Behind { unit: Some(unit), word: "", len: end }),
+        None if blank == 0
+            && skipped == 0
+            && word.chars().any(|c| c.is_ascii_digit())
+            && word.starts_with(char::is_alphabetic) =>
+        {
+            Err(format!("is a part of a word that goes on with '{word}'"))
+        }
+        None => {
+            let is_word = word.chars().all(|c| c.is_alphabetic() || "/%°-".contains(c));
+            Ok(Behind { word: if is_word { word } else { "" }, len: if is_word { end } else { 0 }, ..none })
+        }
+    }
+}
+
+/// A bare K, M or G, which the unit after it may belong to: 1.5 K req/s.
+fn scaled<'t>(
+    scale: Unit,
+    word: &str,
+    next: &'t str,
+    blank: usize,
+    end: usize,
+    after: &'t str,
+) -> Result<Behind<'t>, String> {
+    if blank > 0 && next.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(format!("has a '{word}' after it that may be the name of the next number"));
+    }
+    let more = token(next);
+    let gap = after.len() - next.len() - end;
+    match known(more).filter(|_| gap > 0) {
+        Some(unit) if !unit.base.is_empty() => {
+            let unit = Unit { factor: scale.factor * unit.factor, ..unit };
+            Ok(Behind { unit: Some(unit), word: "", len: after.len() - next.len() + more.len() })
+        }
+        _ => {
+            let is_word = gap > 0 && !more.is_empty() && more.chars().all(|c| c.is_alphabetic() || "/%°-".contains(c));
+            Ok(Behind { unit: Some(scale), word: if is_word { more } else { "" }, len: end })
+        }
+    }
+}
+
+/// Bytes of an error between a number and its unit: 12.3 ± 0.5 ms.
+fn error_len(after: &str) -> usize {
+    let rest = after.trim_start_matches([' ', '\u{a0}']);
+    let Some(error) = ["±", "+/-", "+-"].iter().find_map(|sign| rest.strip_prefix(sign)) else { return 0 };
+    let error = error.trim_start_matches([' ', '\u{a0}']);
+    let rest = error.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
+    if rest.len() == error.len() { 0 } else { after.len() - rest.len() }
+}
