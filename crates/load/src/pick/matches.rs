@@ -99,7 +99,9 @@ pub(super) fn by_pattern(
             ));
         }
         let note = || {
-            format!("{metric}: its pattern matches {count} times, first '{first}', last '{last}'; the last is taken")
+            format!(
+                "the pattern of {metric} matches {count} times in an output, e.g. '{first}' first and '{last}' last; the last is taken"
+            )
         };
         written.note(metric, false, note);
     }
@@ -128,7 +130,7 @@ pub(super) fn by_path(
         let read = match (node.as_f64(), node.as_str()) {
             (Some(value), _) => Ok(Reading::plain(value)),
             (None, Some(text)) => {
-                let place = Place { text, group: 0..text.len(), end: 0 };
+                let place = Place { text, group: 0..text.len(), whole: 0..0 };
                 Reading::of(&place, is_time(metric), style.mark).map_err(wrong)
             }
             _ => Err(wrong("which is no number".into())),
@@ -173,8 +175,8 @@ fn differ(found: &[Found]) -> bool {
 /// All matches of a pattern whose group took part.
 fn places<'t>(pattern: &Regex, text: &'t str) -> Vec<Place<'t>> {
     let of = |captures: regex_lite::Captures<'t>| {
-        let end = captures.get(0)?.end();
-        captures.get(1).map(|group| Place { text, group: group.range(), end })
+        let whole = captures.get(0)?.range();
+        captures.get(1).map(|group| Place { text, group: group.range(), whole })
     };
     pattern.captures_iter(text).filter_map(of).collect()
 }

@@ -127,7 +127,7 @@ pub(super) fn cut(before: &str, number: &str, after: &str) -> Option<&'static st
     let third = back.next().unwrap_or(' ');
     let is_exponent = |e: char, before: char| matches!(e, 'e' | 'E') && is_digit(before);
     let two = |text: &str| text.len() >= 2 && text.bytes().take(2).all(|b| b.is_ascii_digit());
-    let ends = |text: &str| !text.bytes().nth(2).is_some_and(|b| b.is_ascii_digit());
+    let ends = |text: &str| !text.as_bytes().get(2).is_some_and(u8::is_ascii_digit);
     let begins_late = is_digit(last)
         || separates(last) && is_digit(second)
         || last == '.' && !second.is_alphanumeric() && second != '.'
@@ -150,4 +150,17 @@ pub(super) fn cut(before: &str, number: &str, after: &str) -> Option<&'static st
     } else {
         range.then_some("is a part of a range or a date")
     }
+}
+
+/// Whether a number may be some of the digits of a larger one that is grouped by blanks: `1` or `234` of `1 234 ms`.
+pub(super) fn is_spaced_group(before: &str, number: &str, after: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let is_first = |count: usize, text: &str| (1..=3).contains(&count) && !text.starts_with('0');
+    let follows = after.strip_prefix(' ').is_some_and(|rest| digits(rest) == 3);
+    let earlier = before.strip_suffix(' ').is_some_and(|text| {
+        let head = text.trim_end_matches(|c: char| c.is_ascii_digit());
+        let apart = !head.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | ',' | '_'));
+        apart && is_first(text.len() - head.len(), &text[head.len()..])
+    });
+    follows && is_first(number.len(), number) || earlier && digits(number) == 3
 }

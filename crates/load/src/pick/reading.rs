@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use powerband_record::unit_of;
 
-use super::number::{cut, number};
+use super::number::{cut, is_spaced_group, number};
 use super::unit::{Behind, Unit, behind, known};
 
 /// Where a number is expected: a group of a match, or a whole string.
@@ -12,8 +12,8 @@ use super::unit::{Behind, Unit, behind, known};
 pub(super) struct Place<'t> {
     pub(super) text: &'t str,
     pub(super) group: Range<usize>,
-    /// End of what the pattern matched: a word before that is part of the pattern.
-    pub(super) end: usize,
+    /// What the pattern matched: other words and numbers in there are part of the pattern.
+    pub(super) whole: Range<usize>,
 }
 
 /// A number that was read.
@@ -121,10 +121,18 @@ impl Reading {
                 &rest[..read.len]
             ));
         }
-        if let Some(why) = cut(before, &rest[..read.len], &place.text[end..]) {
+        let after = &place.text[end..];
+        if let Some(why) = cut(before, &rest[..read.len], after) {
             return Err(format!("which {why}"));
         }
-        let after = &place.text[end..];
+        let early = if place.whole.start == start { before } else { "" };
+        let late = if place.whole.end <= end { after } else { "" };
+        if is_spaced_group(early, &rest[..read.len], late) {
+            return Err(
+                "which may be a part of a number that has blanks in it; let the pattern match the number next to it"
+                    .into(),
+            );
+        }
         let Behind { unit, word, len } = behind(after, is_time).map_err(|why| format!("which {why}"))?;
         if is_end_of_length(before) && (is_time || unit.is_some_and(|unit| unit.base == "s")) {
             return Err("which is only the end of a length of time such as 1m02s".into());
@@ -133,9 +141,18 @@ impl Reading {
         if place.text.get(taken..place.group.end).is_some_and(|more| !more.trim().is_empty()) {
             return Err(no_number());
         }
+        let ahead = if unit.is_none() { ahead(before) } else { None };
         // A word that the pattern spells out is no surprise.
-        let word = if place.end >= end + len { "" } else { word };
+        let word = if place.whole.end >= end + len { "" } else { word };
         let word_after = after[..len].trim_matches([' ', '\t', '(', '[']).to_owned();
+        if let Some((unit, name)) = ahead {
+            return Ok(Reading {
+                unit: Some(unit),
+                behind: name.to_owned(),
+                mark: read.mark,
+                ..Reading::plain(read.value)
+            });
+        }
         let behind = if unit.is_some() || !word.is_empty() { word_after } else { String::new() };
         Ok(Reading { printed: read.value, unit, word: word.trim_end_matches('s').to_owned(), behind, mark: read.mark })
     }
@@ -172,6 +189,15 @@ impl Reading {
         let unit = self.unit.filter(|unit| !unit.base.is_empty() && unit.factor != 1.0)?;
         Some((unit.base, &self.behind))
     }
+}
+
+/// The unit in front of a number, as the heads of columns and keys have it: `time (ms): `, `p99_us=`.
+fn ahead(before: &str) -> Option<(Unit, &str)> {
+    let lead = before.trim_end_matches([' ', '\t', ':', '=', '"', '\'']);
+    let lead = lead.strip_suffix([')', ']']).unwrap_or(lead);
+    let at = lead.rfind(['(', '[', '_'])? + 1;
+    let name = Some(&lead[at..]).filter(|name| name.chars().count() > 1)?;
+    known(name).filter(|unit| !unit.base.is_empty()).map(|unit| (unit, name))
 }
 
 /// A number times a factor: a thousandth is no exact factor, and a thousand is an exact divisor.

@@ -57,6 +57,8 @@ fn all_trials_of_an_experiment_are_read_alike() {
     assert_eq!(notes, ["t is in s, the output has 'us'; a unit last in its name (p99_us) sets its unit"]);
     let words = trials("n=regex:n=([0-9.]+)", &["n=1 apple", "n=3 apples", "n=3 Mpears"]).0;
     assert!(words[1] == Ok(3.0) && words[2].is_err(), "{words:?}");
+    let heads = trials("t_us=regex:([0-9.]+)", &["avg_us=980", "avg (ms): 1.5", "avg 3 s"]).0;
+    assert_eq!(heads, [Ok(980.0), Ok(1500.0), Ok(3e6)], "a unit may be ahead");
     let spelled = trials("n=regex:n=([0-9.]+) (?:ok|slow)", &["n=1 ok", "n=3 slow"]).0;
     assert_eq!(spelled, [Ok(1.0), Ok(3.0)], "words of the pattern are the user's");
 }
@@ -133,14 +135,15 @@ fn written_number(draw: &mut dyn FnMut(usize) -> usize) -> (String, f64) {
     let value: f64 = format!("{digits}.{fraction}0").parse().unwrap();
     let joined =
         |whole: String, mark: &str| if fraction.is_empty() { whole } else { format!("{whole}{mark}{fraction}") };
-    let (text, times) = match draw(9) {
+    let (text, times) = match draw(10) {
         0 | 1 => (joined(digits.into(), "."), 1.0),
         2 => (joined(digits.into(), ","), 1.0),
         3 => (joined(grouped(digits, ","), "."), 1.0),
         4 => (joined(grouped(digits, "."), ","), 1.0),
         5 => (joined(grouped(digits, "'"), "."), 1.0),
         6 => (joined(grouped(digits, "\u{202f}"), ","), 1.0),
-        7 => (format!("{}e3", joined(digits.into(), ".")), 1e3),
+        7 => (joined(grouped(digits, " "), ","), 1.0),
+        8 => (format!("{}e3", joined(digits.into(), ".")), 1e3),
         _ => (format!("{}E-05", joined(digits.into(), ".")), 1e-5),
     };
     let sign = ["", "", "-", "+"][draw(4)];
@@ -164,7 +167,7 @@ fn generated_outputs_are_read_right_or_not_at_all() {
         }
         let lead = ["v=", "v: ", "v ", "v:", "rows 12 v = ", "v\t", "v = ("][draw(7)];
         let blank = ["", " ", "  ", "\u{a0}"][draw(4)];
-        let tail = ["", ".", ", n=5", " (max 12 ms)", "\nrows 7", " 12 13", "; done"][draw(7)];
+        let tail = ["", ".", ", n=5", " (max 12 ms)", "\nrows 7", " 12 13", "; done", " 345 6"][draw(8)];
         let before = ["", "start 1.5\n", "50% done\r", "a "][draw(4)];
         let text = format!("{before}{lead}{number}{blank}{unit}{tail}");
         let group = ["([0-9.,]+)", "([-+0-9.,e]+)", "(\\d+)", "(\\S+)", "([^;\\n]+)"][draw(5)];
