@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use powerband_load::{Finishes, Load, MetricSpec, Source, Written};
+use powerband_load::{Finishes, Load, MetricSpec, NumberStyles, Source};
 use powerband_machine::World;
 use powerband_meter::state::FIGURES;
 use powerband_record::{Better, CpuList, InOrder, Metric, Side};
@@ -163,7 +163,7 @@ pub(crate) struct Values<'a> {
     pub(crate) refused: &'a BTreeMap<String, String>,
     pub(crate) finishes: &'a Finishes,
     /// How the numbers of trials before were written.
-    pub(crate) written: &'a RefCell<Written>,
+    pub(crate) written: &'a RefCell<NumberStyles>,
 }
 
 impl Values<'_> {

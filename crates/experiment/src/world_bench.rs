@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, ErrorKind, KnobError, Restored, Selection, apply, for_side, restore, verify};
-use powerband_load::{Calibrate, Finishes, Load, MetricSpec, RigEnds, Source, Written};
+use powerband_load::{Calibrate, Finishes, Load, MetricSpec, NumberStyles, RigEnds, Source};
 use powerband_machine::{Hold, User, Wake, World};
 use powerband_meter::{MeterInstance, MeterUnavailable};
 use powerband_record::{
@@ -78,7 +78,7 @@ pub struct WorldBench<'w> {
     /// What one should know about what the load printed.
     told: BTreeSet<String>,
     /// How the numbers that it printed are written.
-    written: RefCell<Written>,
+    written: RefCell<NumberStyles>,
     leftovers: Leftovers,
     /// Where it was asked whether a guardian watches.
     guard_asked: BTreeSet<Side>,

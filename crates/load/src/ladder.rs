@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::{judged, shown};
 use crate::{
-    CommandLoad, Concluded, Finishes, IdleLoad, Load, LoadFacts, LoadKind, LoadPart, MetricSpec, OrdersLoad, RigEnds,
-    Source, Written,
+    CommandLoad, Concluded, Finishes, IdleLoad, Load, LoadFacts, LoadKind, LoadPart, MetricSpec, NumberStyles,
+    OrdersLoad, RigEnds, Source,
 };
 
 /// Levels of a load.
@@ -124,7 +124,7 @@ impl Stage {
     pub fn conclude(&self, finishes: &Finishes) -> Result<Concluded, Void> {
         let mut concluded = self.load.conclude(finishes)?;
         if let Some((spec, finished)) = self.score.as_ref().zip(finishes.get("load")) {
-            let score = spec.pick(&finished.output, &mut Written::default());
+            let score = spec.pick(&finished.output, &mut NumberStyles::default());
             let score = score.map_err(|why| Void::NoMetric { metric: SCORE.into(), why })?;
             concluded.values.insert(SCORE.into(), score);
         }

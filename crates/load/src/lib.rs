@@ -37,7 +37,7 @@ pub use ladder::{Calibrate, LadderLoad, LevelOrder, Stage};
 pub use load::Load;
 pub use orders::OrdersLoad;
 pub use part::{LoadPart, RigEnds, Server};
-pub use pick::{MetricSpec, PickError, Source, Take, Written};
+pub use pick::{MetricSpec, NumberStyles, PickError, Source, Take};
 pub use ping::PingLoad;
 pub use primes::{Mpirun, PrimesLoad};
 pub use reported::{Concluded, Finishes, failed};

@@ -12,7 +12,7 @@ use serde_json_path::JsonPath;
 use thiserror::Error;
 
 pub use matches::Take;
-pub use reading::Written;
+pub use reading::NumberStyles;
 
 /// Where a metric's value comes from.
 #[derive(Clone, Debug)]
@@ -128,7 +128,7 @@ impl MetricSpec {
     ///
     /// # Errors
     /// Why there is none, in words; [`Source::Measured`] and [`Source::Ratio`] are never picked from output.
-    pub fn pick(&self, output: &Output, written: &mut Written) -> Result<f64, String> {
+    pub fn pick(&self, output: &Output, written: &mut NumberStyles) -> Result<f64, String> {
         let name = &self.metric.name;
         match &self.source {
             Source::Measured(name) => Err(format!("nothing here measures {name}")),

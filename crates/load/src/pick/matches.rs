@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use super::document::last_document;
-use super::reading::{Place, Reading, Style, Written, is_time};
+use super::reading::{NumberStyles, Place, Reading, Style, is_time};
 
 /// Which of the numbers that match in one output a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(super) fn by_pattern(
     pattern: &Regex,
     take: Take,
     output: &Output,
-    written: &mut Written,
+    written: &mut NumberStyles,
 ) -> Result<f64, String> {
     let places = [&output.stdout, &output.stderr].into_iter().map(|text| places(pattern, text));
     let places = places.into_iter().find(|places| !places.is_empty());
@@ -114,7 +114,7 @@ pub(super) fn by_path(
     path: &JsonPath,
     take: Take,
     output: &Output,
-    written: &mut Written,
+    written: &mut NumberStyles,
 ) -> Result<f64, String> {
     if output.cut {
         return Err("the JSON that the load printed is too long to be kept whole".into());
@@ -149,7 +149,13 @@ pub(super) fn by_path(
 }
 
 /// What the numbers that count come to, in the metric's unit.
-fn taken(metric: &str, take: Take, found: Vec<Found>, mut style: Style, written: &mut Written) -> Result<f64, String> {
+fn taken(
+    metric: &str,
+    take: Take,
+    found: Vec<Found>,
+    mut style: Style,
+    written: &mut NumberStyles,
+) -> Result<f64, String> {
     let mut values = Vec::new();
     for (_, read) in take.of(found) {
         let read = read?;

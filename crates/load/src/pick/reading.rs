@@ -30,7 +30,7 @@ pub(super) struct Reading {
 
 /// How the numbers of each metric are written in an experiment: all its trials are read alike, or not at all.
 #[derive(Clone, Debug, Default)]
-pub struct Written {
+pub struct NumberStyles {
     styles: BTreeMap<String, Style>,
     notes: BTreeMap<(String, bool), String>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Style {
     kind: Option<(&'static str, String, String)>,
 }
 
-impl Written {
+impl NumberStyles {
     /// What must be known with what was read, a sentence each.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {

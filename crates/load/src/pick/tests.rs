@@ -31,7 +31,8 @@ fn metrics_are_read_and_picked_or_refused() {
         };
         writeln!(all, "    {name} {better:?} judged {judged} stated {}: {source}", spec.stated).unwrap();
         text.into_iter().for_each(|text| {
-            writeln!(all, "    {:?}", spec.pick(&output(&text.replace("\\n", "\n")), &mut Written::default())).unwrap()
+            writeln!(all, "    {:?}", spec.pick(&output(&text.replace("\\n", "\n")), &mut NumberStyles::default()))
+                .unwrap()
         });
     }
     insta::assert_snapshot!("metrics", all);
@@ -39,7 +40,7 @@ fn metrics_are_read_and_picked_or_refused() {
 
 /// Reads outputs in turn, as trials of one experiment.
 fn trials(spec: &str, outputs: &[&str]) -> (Vec<Result<f64, String>>, Vec<String>) {
-    let (spec, mut written) = (MetricSpec::parse(spec).unwrap(), Written::default());
+    let (spec, mut written) = (MetricSpec::parse(spec).unwrap(), NumberStyles::default());
     (outputs.iter().map(|text| spec.pick(&output(text), &mut written)).collect(), written.notes())
 }
 
@@ -66,7 +67,7 @@ fn all_trials_of_an_experiment_are_read_alike() {
 #[test]
 fn a_cut_output_has_no_last_match() {
     let cut = Output { cut: true, ..output("[1 s] 5 ops\n[2 s] 6 ops") };
-    let pick = |spec: &str| MetricSpec::parse(spec).unwrap().pick(&cut, &mut Written::default());
+    let pick = |spec: &str| MetricSpec::parse(spec).unwrap().pick(&cut, &mut NumberStyles::default());
     assert!(pick("n=regex:(\\d+) ops").is_err() && pick("n=json:$.x").is_err());
     assert_eq!(pick("n=regex-first:(\\d+) ops"), Ok(5.0));
 }
@@ -172,7 +173,7 @@ fn generated_outputs_are_read_right_or_not_at_all() {
         let text = format!("{before}{lead}{number}{blank}{unit}{tail}");
         let group = ["([0-9.,]+)", "([-+0-9.,e]+)", "(\\d+)", "(\\S+)", "([^;\\n]+)"][draw(5)];
         let spec = MetricSpec::parse(&format!("{name}=regex:v[ \\t]*[:=]?[ \\t]*\\(?[-+]?{group}")).unwrap();
-        if let Ok(found) = spec.pick(&output(&text), &mut Written::default()) {
+        if let Ok(found) = spec.pick(&output(&text), &mut NumberStyles::default()) {
             read += 1;
             let truth = value * factor;
             if (found - truth).abs() > 1e-9 * truth.abs() {
