@@ -21,11 +21,11 @@ differing() {
 # Prints what files read, with their paths.
 texts() { grep -s '' "$@" /dev/null; }
 
-# Holds settings for a command that prints the files, and answers powerband's code.
+# Holds settings for a command that prints the files and ends well, and answers powerband's code.
 held() {
     files=$1
     shift
-    powerband with "$@" -- grep -s '' $files /dev/null >/run/held
+    powerband with "$@" -- sh -c 'grep -s "" $0 /dev/null; true' "$files" >/run/held
     echo $? >/run/code
 }
 

@@ -24,10 +24,22 @@ const ONE_WAY: [(&str, &[&str], &str); 5] = [
     ("/proc/sys/kernel/usermodehelper/inheritable", &[], "the kernel drops capabilities and adds none"),
 ];
 
-/// Why a value of a file could not be taken back, if that is known.
-pub(crate) fn one_way(path: &str, value: &str) -> Option<&'static str> {
-    let (_, reversible, why) = ONE_WAY.iter().find(|(file, ..)| *file == path)?;
-    (!reversible.contains(&value.trim())).then_some(why)
+/// Files that may show another value than the one in force, and the file of the same folder that shows that one: the CPU that
+/// booted is asked for state 0 and is in the highest until Linux 6.2 (kernel/cpu.c, `boot_cpu_hotplug_init`), so that writing
+/// what is there takes it offline.
+const IN_FORCE: [(&str, &str); 1] = [("/hotplug/target", "state")];
+
+/// Why a value of a file could not be taken back, if that is known without trying.
+pub(crate) fn not_taken_back(machine: &mut dyn Look, path: &str, value: &str) -> Option<String> {
+    let one_way = ONE_WAY.iter().find(|(file, ..)| *file == path);
+    if let Some((.., why)) = one_way.filter(|(_, reversible, _)| !reversible.contains(&value.trim())) {
+        return Some((*why).to_owned());
+    }
+    let (_, other) = IN_FORCE.iter().find(|(end, _)| path.ends_with(end))?;
+    let other = format!("{}/{other}", path.rsplit_once('/')?.0);
+    let (shown, real) = (machine.read(path).ok()?, machine.read(&other).ok()?);
+    let (shown, real) = (shown.trim(), real.trim());
+    (shown != real).then(|| format!("it shows {shown}, but {real} is in force ({other})"))
 }
 
 /// "Operation not supported" by the kernel's own number, which files below /proc/sys answer (include/linux/errno.h).
@@ -86,7 +98,7 @@ pub(crate) fn written(path: &str, value: &str) -> String {
 mod tests {
     use powerband_machine::Errno;
 
-    use super::{one_way, takes_nothing, value_of, written};
+    use super::{takes_nothing, value_of, written};
 
     #[test]
     fn a_refusal_of_what_nobody_sets_is_known() {
@@ -100,15 +112,6 @@ mod tests {
         assert_eq!(written("/proc/sys/kernel/printk_devkmsg", "on"), "on\n");
         assert_eq!(written("/proc/sys/vm/swappiness", "60"), "60");
         assert_eq!(written("/proc/sys/net/ipv4/ip_local_reserved_ports", ""), "\n");
-    }
-
-    #[test]
-    fn a_value_that_stays_until_the_next_boot_is_known() {
-        assert!(one_way("/proc/sys/kernel/unprivileged_bpf_disabled", "1\n").is_some());
-        assert!(one_way("/proc/sys/kernel/unprivileged_bpf_disabled", "0x1").is_some());
-        assert!(one_way("/proc/sys/kernel/unprivileged_bpf_disabled", "2").is_none());
-        assert!(one_way("/proc/sys/kernel/tainted", "0").is_some());
-        assert!(one_way("/proc/sys/vm/swappiness", "1").is_none());
     }
 
     #[test]

@@ -160,7 +160,7 @@ fn judge(desk: &mut Guest, manner: Manner, path: &str, shown: Option<&str>) -> J
     last
 }
 
-/// Changes files together, and each alone that prevents that.
+/// Changes files together, and each alone that prevents that. What differs only when they are changed together counts as well.
 fn judge_together(desk: &mut Guest, manner: Manner, files: &[(&String, &Option<String>)]) -> Vec<Judged> {
     let mut judged = Vec::new();
     let mut changes: Vec<Change> = Vec::new();
@@ -172,6 +172,11 @@ fn judge_together(desk: &mut Guest, manner: Manner, files: &[(&String, &Option<S
     }
     while !changes.is_empty() {
         let (outcome, changed) = changed(desk, manner, &changes);
+        let together = match &outcome {
+            Outcome::Different(_) => Some((changes.iter().map(Change::setting).collect(), outcome.clone())),
+            _ => None,
+        };
+        let first = judged.len();
         let well = matches!(outcome, Outcome::Restored | Outcome::Unchanged);
         let mut alone: Vec<bool> = match outcome {
             Outcome::NotChanged(said) | Outcome::Refused(said) => changes.iter().map(|it| it.is_named(&said)).collect(),
@@ -189,6 +194,11 @@ fn judge_together(desk: &mut Guest, manner: Manner, files: &[(&String, &Option<S
                     judged.push(Judged { path, value, outcome: Outcome::Restored });
                 }
             }
+        }
+        let differs = |it: &Judged| matches!(it.outcome, Outcome::Different(_));
+        if let Some((settings, outcome)) = together.filter(|_| !judged[first..].iter().any(differs)) {
+            let settings: Vec<String> = settings;
+            judged.push(Judged { path: "together".to_owned(), value: settings.join(" "), outcome });
         }
     }
     judged

@@ -60,15 +60,12 @@ pub(super) struct ToSave {
 }
 
 /// The files that a write of `path` moves along and that need saving, in the order of saving, for a setting that sets the knobs
-/// for which `sets` holds.
+/// and files for which `sets` holds.
 pub(super) fn moved_by(machine: &mut dyn Look, path: &str, sets: &dyn Fn(&str) -> bool) -> Vec<ToSave> {
     let mut found: Vec<ToSave> = Vec::new();
     for row in &TABLE.row {
         let Some(stands_for) = matched(&row.written, path) else { continue };
         for moved in &row.moved {
-            if moved.if_set && !sets(&moved.knob) {
-                continue;
-            }
             let form = moved.file.replace("{}", stands_for);
             let governors = governors(machine, &form, path);
             let forms = own_folders(machine, &form, stands_for).into_iter().map(|own| form.replace("{own}", &own));
@@ -80,6 +77,7 @@ pub(super) fn moved_by(machine: &mut dyn Look, path: &str, sets: &dyn Fn(&str) -
                     let is_named = moved.file.ends_with("/*")
                         && row.moved.iter().any(|other| other.file.rsplit('/').next() == Some(name));
                     let is_known = file == path || found.iter().any(|known| known.path == file);
+                    let is_known = is_known || moved.if_set && !sets(&moved.knob) && !sets(&file);
                     if !is_known && !is_named && moved.needs_saving(machine, &file, stands_for) {
                         found.push(ToSave::of(file, &moved.knob, governor));
                     }

@@ -36,7 +36,11 @@ impl Run<'_> {
 
     /// Saves what a write of `path` moves.
     pub(super) fn save_moved_by(&mut self, path: &str, parts: &[Part]) -> Result<Vec<SavedFile>, KnobError> {
-        let sets = |knob: &str| parts.iter().any(|part| part.named.name == knob);
+        let is_at = |part: &Part, file: &str| {
+            let mut sites = part.sites.iter().flat_map(|sites| &sites.sites);
+            sites.any(|site| site.path.as_deref() == Some(file))
+        };
+        let sets = |what: &str| parts.iter().any(|part| part.named.name == what || is_at(part, what));
         let mut saved = Vec::new();
         for file in moved_by(self.machine, path, &sets) {
             if !self.saved.contains(&file.path) {

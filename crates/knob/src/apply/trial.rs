@@ -6,7 +6,7 @@ use powerband_record::placed;
 use super::Run;
 use super::moves::moved_by;
 use crate::error::is_denial;
-use crate::kernel_file::{is_kernel_file, one_way, undo_of, written};
+use crate::kernel_file::{is_kernel_file, not_taken_back, undo_of, written};
 use crate::knob::Turning;
 use crate::{KnobError, Named, Phase, Site, Value};
 
@@ -89,8 +89,8 @@ impl Run<'_> {
         if is_known(named) || self.again || !is_kernel_file(path) || path != written {
             return Ok(Ok(()));
         }
-        if let Some(why) = one_way(path, asked) {
-            return self.unrestorable(named, path, why.to_owned());
+        if let Some(why) = not_taken_back(self.machine, path, asked) {
+            return self.unrestorable(named, path, why);
         }
         // What is known to move along is saved already.
         let known = moved_by(self.machine, path, &|_| false);

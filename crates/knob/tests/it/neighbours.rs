@@ -53,6 +53,13 @@ const FILES: &str = "\
 /sys/devices/system/cpu/cpu1/cpuidle/state1/disable 1
 /sys/devices/system/cpu/cpu3/cpuidle/state1/disable 0
 /sys/devices/system/cpu/cpu1/hotplug/target 200
+/sys/devices/system/cpu/cpu1/hotplug/state 200
+/sys/devices/system/cpu/cpu0/hotplug/target 0
+/sys/devices/system/cpu/cpu0/hotplug/state 200
+/proc/sys/vm/nr_hugepages 0
+/proc/sys/vm/nr_hugepages_mempolicy 0
+/proc/sys/kernel/unprivileged_bpf_disabled 2
+/proc/sys/kernel/tainted 0
 /sys/block/vda/queue/nr_requests 64
 /sys/block/vda/queue/wbt_lat_usec 75000
 /proc/sys/net/ipv4/neigh/eth0/unres_qlen 101
@@ -129,6 +136,8 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         (VM, "dirty_ratio") => put(&format!("{VM}/dirty_bytes"), "0"),
         (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
         (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
+        (VM, "nr_hugepages") => put(&format!("{VM}/nr_hugepages_mempolicy"), text),
+        (VM, "nr_hugepages_mempolicy") => put(&format!("{VM}/nr_hugepages"), text),
         (VM, "twin_a") => put(&format!("{VM}/twin_b"), "0"),
         ("/proc/sys/net/ipv4", "ip_forward") | ("/proc/sys/net/ipv4/conf/all", "forwarding") => {
             for name in ["all", "eth0", "lo"] {
@@ -188,6 +197,7 @@ sysctl.vm.dirty_bytes=500000000
 sysctl.vm.dirty_ratio=10
 sysctl.vm.dirty_bytes=500000000 sysctl.vm.dirty_ratio=10
 sysctl.vm.dirty_ratio=10 sysctl.vm.dirty_bytes=500000000
+sysctl.vm.nr_hugepages=1 sysctl.vm.nr_hugepages_mempolicy=1
 sysctl.vm.overcommit_kbytes=100000
 sysctl.vm.overcommit_ratio=60
 sysctl.net.ipv4.ip_local_reserved_ports=8080
@@ -234,6 +244,10 @@ online@cpu1=0";
 fn a_file_that_could_not_be_restored_is_not_changed() {
     let cases = [
         ("sysctl.vm.drop_caches=3", "refuses the value that is there, '0'"),
+        ("sysctl.kernel.unprivileged_bpf_disabled=1", "takes no other value after 1"),
+        ("sysctl.kernel.unprivileged_bpf_disabled=0x1", "takes no other value after 1"),
+        ("sysctl.kernel.tainted=0", "removes none"),
+        ("file:/sys/devices/system/cpu/cpu0/hotplug/target=1", "it shows 0, but 200 is in force"),
         ("sysctl.vm.twin_a=5", "changes /proc/sys/vm/twin_b"),
         ("file:/sys/kernel/mm/absent=1", "does not exist"),
     ];
