@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use powerband_machine::{Action, CpuQuota, Hold, Job, Turn, Wake, World};
+use powerband_machine::{Action, Before, CpuQuota, Hold, Job, Turn, Wake, World};
 use powerband_record::{CpuList, Demand, Side, Work};
 use powerband_sim::{Profile, SimWorld};
 
@@ -31,7 +31,7 @@ fn turn(action: Action) -> Turn {
         knob: "bench".into(),
         site: String::new(),
         asked: String::new(),
-        before: None,
+        before: Before::Unknown,
         read_back: None,
         step: None,
     }

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use powerband_host::{FileLedger, HostWorld, INSIDE_VERB, LocalMachine, Lock, LockError, SHIM_VERB};
-use powerband_machine::{Action, CpuQuota, Hold, Job, Turn, Wake, World};
+use powerband_machine::{Action, Before, CpuQuota, Hold, Job, Turn, Wake, World};
 use powerband_record::{Side, Work};
 
 fn main() {
@@ -131,7 +131,7 @@ fn fill_and_turn(folder: &Path, knob: &str) {
         knob: format!("file:{knob}"),
         site: knob.into(),
         asked: text.into(),
-        before: Some("0".into()),
+        before: Before::Reads("0".into()),
         read_back: Some(knob.into()),
         step: None,
     };
@@ -163,7 +163,7 @@ fn group_turn(name: &str) -> Turn {
         knob: "cgroup.cpu_quota".into(),
         site: "load".into(),
         asked: "50%".into(),
-        before: None,
+        before: Before::Unknown,
         read_back: None,
         step: None,
     }

@@ -7,7 +7,7 @@ mod trial;
 
 use std::collections::BTreeSet;
 
-use powerband_machine::{Acted, Action, Change, EntryId, Hold, Look, Turn};
+use powerband_machine::{Acted, Action, Before, Change, EntryId, Hold, Look, Turn};
 use powerband_record::{ReachedSite, Setting, placed};
 use powerband_sysfs::cpufreq::INTEL_STATUS;
 use serde::{Deserialize, Serialize};
@@ -284,8 +284,10 @@ impl Run<'_> {
             knob: named.name.clone(),
             site: site.name.clone(),
             asked: value.typed(),
-            // Without it the ledger undoes whatever reads there; `restore` compares in its place.
-            before: turning.before.filter(|_| !named.knob.shows_outcome()),
+            before: match turning.before {
+                Some(outcome) if named.knob.shows_outcome() => Before::Outcome { outcome },
+                before => before.into(),
+            },
             read_back: site.path.clone(),
             step: self.step,
         })?;

@@ -29,7 +29,6 @@ pub use command::Command;
 pub use file::File;
 pub use freq::FREQ;
 pub use frequency_file::FrequencyFile;
-pub(crate) use frequency_file::shown_after_reset;
 pub use governor::GovernorKnob;
 pub(crate) use governor::MAINLINE;
 pub use idle::Disable;

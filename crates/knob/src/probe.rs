@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use powerband_machine::{
-    Action, Change, Coalescing, CoalescingPlace, EntryId, Errno, Hold, PARAMETERS, Parameter, Turn,
+    Action, Before, Change, Coalescing, CoalescingPlace, EntryId, Errno, Hold, PARAMETERS, Parameter, Turn,
 };
 use powerband_record::IntoOrdered as _;
 use powerband_sysfs::net;
@@ -353,7 +353,7 @@ impl Probing<'_> {
             knob: with(format!("nic.{name}"), &|switch| format!(", nic.{switch}")),
             site: self.device.clone(),
             asked: with(asked.to_string(), &|_| " off".into()),
-            before: Some(with(value.to_string(), &|_| " on".into())),
+            before: Before::Reads(with(value.to_string(), &|_| " on".into())),
             read_back: Some(self.place(name)),
             step: self.entries.first().copied(),
         }

@@ -3,12 +3,10 @@ mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_machine::{Action, Change, EntryId, Errno, Hold, LastChange, Look, OpenEntry, Turn, Undone, World};
+use powerband_machine::{Action, Before, Change, EntryId, Errno, LastChange, Look, OpenEntry, Undone, World};
 use powerband_record::{Side, placed};
 use powerband_sysfs::cpufreq::steps_khz;
 use serde::Serialize;
-
-use crate::catalogue::shown_after_reset;
 
 /// How often a limit that was restored is looked at …
 const LOOKS: u32 = 10;
@@ -204,12 +202,7 @@ impl Work {
         let force = force && !self.waits(id);
         let entry = self.open.get(&id);
         let asleep = entry.and_then(|entry| asleep(machine, entry));
-        // The comparison last: the shorter the time to the undo, the less can happen between.
-        let kept = asleep.or_else(|| foreign_outcome(machine, entry.filter(|_| !force)?));
-        let mut outcome = match kept {
-            Some(outcome) => outcome,
-            None => machine.undo(id, force).unwrap_or_else(failed),
-        };
+        let mut outcome = asleep.unwrap_or_else(|| machine.undo(id, force).unwrap_or_else(failed));
         if let Undone::Foreign { found, .. } = &outcome
             && self.open.get(&id).is_some_and(|entry| is_ours_after_all(machine, entry, found))
         {
@@ -259,12 +252,12 @@ impl Work {
 
     /// Whether an entry keeps what a governor has lost that is not back.
     fn waits(&self, id: EntryId) -> bool {
-        self.open.get(&id).is_some_and(|entry| is_saved_state(entry) && self.held_up.contains(&entry.step))
+        self.open.get(&id).is_some_and(|entry| is_saved(entry) && self.held_up.contains(&entry.step))
     }
 
     /// Whether it keeps something for a governor that is not to come: what was there before is back, and is another one.
     fn waits_in_vain(&self, id: EntryId) -> bool {
-        !self.waits(id) && self.open.get(&id).is_some_and(is_saved_state)
+        !self.waits(id) && self.open.get(&id).is_some_and(is_saved)
     }
 
     fn report(&mut self, machine: &mut dyn Look, id: EntryId, outcome: Undone) {
@@ -303,12 +296,9 @@ impl Work {
                 continue;
             }
             let turn = &entry.turn;
-            let shown = turn.read_back.as_ref().map(|path| {
-                let saved = is_saved_state(entry).then(|| turn.asked.trim().to_owned());
-                (path, saved.or_else(|| shown_before(machine, turn)))
-            });
+            let shown = turn.read_back.as_ref().map(|path| (path, turn.before.text()));
             let other = match &turn.undo {
-                Some(Action::WriteFile { path, text }) if shown.is_some() => Some((path, Some(text.trim().to_owned()))),
+                Some(Action::WriteFile { path, text }) if shown.is_some() => Some((path, Some(text.as_str()))),
                 _ => None,
             };
             let is_left = |knob: &str, site: &str| knob == turn.knob && site == turn.site;
@@ -316,44 +306,21 @@ impl Work {
                 || self.restored.failed.iter().any(|it| is_left(&it.knob, &it.site));
             for (path, before) in shown.into_iter().chain(other).filter(|(path, _)| seen.insert((*path).clone())) {
                 let (Some(before), Ok(now)) = (before, machine.read(path)) else { continue };
-                let now = now.trim();
+                let (before, now) = (before.trim(), now.trim());
                 // A frequency that could be set only under our own governor is gone with it.
                 if !named && before != now && now != "<unsupported>" {
                     let (knob, site) = (turn.knob.clone(), turn.site.clone());
-                    let (found, path) = (now.into(), path.clone());
-                    self.restored.inexact.push(Foreign { knob, site, found, ours: before, path, changed: None });
+                    let (found, ours, path) = (now.into(), before.into(), path.clone());
+                    self.restored.inexact.push(Foreign { knob, site, found, ours, path, changed: None });
                 }
             }
         }
     }
 }
 
-/// What read there before: as the ledger has it, or what the undo writes.
-fn shown_before(machine: &mut dyn Look, turn: &Turn) -> Option<String> {
-    match (&turn.before, &turn.undo) {
-        (Some(before), _) => Some(before.trim().to_owned()),
-        (None, Some(Action::WriteFile { path, text })) if turn.undo.as_ref() != Some(&turn.action) => {
-            shown_after_reset(machine, path, text).or_else(|| Some(text.trim().to_owned()))
-        }
-        _ => None,
-    }
-}
-
-/// The ledger's three-way comparison for files that show an outcome, which the ledger itself always undoes: somebody
-/// else's value is left alone, and only an equal reading is no reason to leave our request standing.
-fn foreign_outcome(machine: &mut dyn Look, entry: &OpenEntry) -> Option<Undone> {
-    let turn = &entry.turn;
-    if turn.hold != Hold::Set || turn.before.is_some() {
-        return None;
-    }
-    let before = shown_before(machine, turn)?;
-    let found = match machine.read(turn.read_back.as_ref()?) {
-        Ok(text) => text.trim().to_owned(),
-        Err(Errno::ENOENT) => return None,
-        Err(errno) => return Some(Undone::Failed { why: errno.to_string() }),
-    };
-    let ours = entry.reads_back.as_ref().unwrap_or(&turn.asked).trim().to_owned();
-    (found != before && found != ours).then_some(Undone::Foreign { found, ours })
+/// Whether what was written is what was there already.
+fn is_saved(entry: &OpenEntry) -> bool {
+    matches!(entry.turn.before, Before::Saved { .. })
 }
 
 /// Under old kernels a policy without a CPU in service has no files. It has them again, and in them what we left, when one
@@ -364,11 +331,6 @@ fn asleep(machine: &mut dyn Look, entry: &OpenEntry) -> Option<Undone> {
     (here && machine.read(path) == Err(Errno::ENOENT)).then(|| Undone::Failed { why: Errno::ENOENT.to_string() })
 }
 
-/// What was set to the value it had is none: it says what was there before, and another hand's value is left alone.
-fn is_saved_state(entry: &OpenEntry) -> bool {
-    entry.turn.before.is_none() && entry.turn.undo.as_ref() == Some(&entry.turn.action)
-}
-
 /// Whether what the ledger takes for somebody else's value is what we asked for: a limit takes effect a moment after
 /// the write (Linux 5.3 and later), so what was read back right then may still have been the old one.
 fn is_ours_after_all(machine: &mut dyn Look, entry: &OpenEntry, found: &str) -> bool {
@@ -377,7 +339,7 @@ fn is_ours_after_all(machine: &mut dyn Look, entry: &OpenEntry, found: &str) -> 
     if found == asked {
         return true;
     }
-    let read_too_early = entry.reads_back.as_deref().map(str::trim) == shown_before(machine, turn).as_deref();
+    let read_too_early = entry.reads_back.as_deref().map(str::trim) == turn.before.text().map(str::trim);
     let (Ok(found), Ok(asked), Some(path)) = (found.parse::<u32>(), asked.parse::<u32>(), &turn.read_back) else {
         return false;
     };

@@ -115,6 +115,44 @@ pub enum Hold {
     Set,
 }
 
+/// What was there before a turn, and what an equal reading says of it later.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum Before {
+    /// Nothing was read.
+    #[default]
+    Unknown,
+    /// It read so, and while it does nothing of ours is left.
+    Reads(String),
+    /// It showed this, which came of requests that cannot be read, as a frequency limit does: ours may stand behind an equal reading.
+    Outcome {
+        /// What it showed.
+        outcome: String,
+    },
+    /// It read so, and the turn writes just that, to write it once more when it is undone.
+    Saved {
+        /// What it read.
+        saved: String,
+    },
+}
+
+impl Before {
+    /// What was there, if it was read.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Before::Unknown => None,
+            Before::Reads(text) | Before::Outcome { outcome: text } | Before::Saved { saved: text } => Some(text),
+        }
+    }
+}
+
+impl From<Option<String>> for Before {
+    fn from(text: Option<String>) -> Self {
+        text.map_or(Before::Unknown, Before::Reads)
+    }
+}
+
 /// An action together with what a person would want to know of it and how to take it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Turn {
@@ -130,8 +168,8 @@ pub struct Turn {
     pub site: String,
     /// The value asked for, as typed.
     pub asked: String,
-    /// What the knob showed before, for messages and for the three-way undo.
-    pub before: Option<String>,
+    /// What was there before, for messages and for the three-way undo.
+    pub before: Before,
     /// Where what is in force afterwards reads from: usually the file written, or a [`crate::CoalescingPlace`] or [`crate::CommandPlace`].
     pub read_back: Option<String>,
     /// First entry of the command this belongs to (one step of `undo`); `None` starts a new step.
@@ -149,7 +187,7 @@ impl Turn {
             knob: format!("file:{path}"),
             site: String::new(),
             asked: text.to_owned(),
-            before: None,
+            before: Before::Unknown,
             read_back: None,
             step: None,
         }

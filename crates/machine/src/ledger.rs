@@ -17,7 +17,7 @@ pub use self::settle::EntryOrigin;
 pub use self::settle::Read;
 use self::settle::{Stand, is_volatile};
 pub use self::store::{LedgerError, LedgerStore, MemoryLedger};
-use crate::{Action, Errno, Hold, Turn};
+use crate::{Action, Before, Errno, Hold, Turn};
 use powerband_record::InOrder;
 
 /// Number of an entry, rising for the life of a ledger file.
@@ -45,9 +45,6 @@ pub struct OpenEntry {
     pub errno: Option<Errno>,
     /// What read back after it.
     pub reads_back: Option<String>,
-    /// What read there right before it, where the turn itself does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_before: Option<String>,
 }
 
 /// What the ledger has for a knob of a file that keeps settings over reboots.
@@ -91,18 +88,10 @@ impl OpenEntry {
             Action::Run { .. } => false,
             // It was there before, so it is not ours to remove.
             Action::MakeGroup { .. } | Action::MakeFolder { .. } => self.errno == Some(Errno::EEXIST),
-            // Only what the turn itself calls "before" can be compared: a file that shows an outcome hides a request.
-            _ => self.before().is_some_and(|before| self.reads_as(before)),
-        }
-    }
-
-    /// What was there before, where an equal reading means that nothing is left of ours.
-    fn before(&self) -> Option<&str> {
-        match (&self.turn.before, &self.turn.action) {
-            (Some(before), _) => Some(before),
-            // What is only kept is written as it reads.
-            (None, Action::WriteFile { text, .. }) if self.turn.undo.as_ref() == Some(&self.turn.action) => Some(text),
-            (None, _) => None,
+            _ => match &self.turn.before {
+                Before::Reads(before) | Before::Saved { saved: before } => self.reads_as(before),
+                Before::Unknown | Before::Outcome { .. } => false,
+            },
         }
     }
 
@@ -331,9 +320,8 @@ impl Ledger {
     pub fn intend(&mut self, turn: &Turn, read: Read<'_>) -> Result<EntryId, LedgerError> {
         let id = EntryId(self.next);
         let origin = EntryOrigin { machine: self.machine.clone(), ..EntryOrigin::of(&turn.action, self.net_ns, read) };
-        let read_before = settle::read_before(turn, read);
         let (boot_id, turn) = (self.boot_id.clone(), Box::new(turn.clone()));
-        self.write(Record::Intent { id, boot_id, origin, read_before, turn })?;
+        self.write(Record::Intent { id, boot_id, origin, turn })?;
         Ok(id)
     }
 
@@ -515,8 +503,8 @@ impl Ledger {
         let mut all: Vec<OpenEntry> = self.others.iter().chain(&self.open).cloned().collect();
         all.order_by_key(|entry| entry.id);
         for entry in all {
-            let OpenEntry { id, boot_id, origin, turn, acted, errno, reads_back, read_before, .. } = entry;
-            text += &encode(&Record::Intent { id, boot_id, origin, read_before, turn: Box::new(turn) });
+            let OpenEntry { id, boot_id, origin, turn, acted, errno, reads_back, .. } = entry;
+            text += &encode(&Record::Intent { id, boot_id, origin, turn: Box::new(turn) });
             if acted {
                 text += &encode(&Record::Done { id, errno, reads_back });
             }
@@ -548,7 +536,7 @@ impl Ledger {
 
     fn apply(&mut self, record: Record) {
         match record {
-            Record::Intent { id, boot_id, origin, read_before, turn } => {
+            Record::Intent { id, boot_id, origin, turn } => {
                 self.next = self.next.max(id.0 + 1);
                 let step = turn.step.unwrap_or(id);
                 self.open.push(OpenEntry {
@@ -560,7 +548,6 @@ impl Ledger {
                     acted: false,
                     errno: None,
                     reads_back: None,
-                    read_before,
                 });
             }
             Record::Done { id, errno, reads_back } => {

@@ -19,7 +19,7 @@ pub mod wire;
 mod world;
 mod writes;
 
-pub use action::{Acted, Action, CpuQuota, Hold, Turn, draft_of, replaced_by};
+pub use action::{Acted, Action, Before, CpuQuota, Hold, Turn, draft_of, replaced_by};
 pub use coalescing::{Coalescing, CoalescingPlace, PARAMETERS, Parameter};
 pub use command::{CommandPlace, LinesPlace};
 pub use errno::Errno;

@@ -338,7 +338,7 @@ impl Keeping {
             knob: KEPT.to_owned(),
             site: path.to_owned(),
             asked: "kept".to_owned(),
-            before,
+            before: before.into(),
             read_back: reads.then(|| path.to_owned()),
             step: None,
         };

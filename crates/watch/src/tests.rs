@@ -1,5 +1,5 @@
 //! What is drawn, logged and told of a simulated machine: the same for everybody, as its time is its own.
-use powerband_machine::{Action, Change, Hold, Job, Turn, World};
+use powerband_machine::{Action, Before, Change, Hold, Job, Turn, World};
 use powerband_meter::state::{ClockNow, ClockPolicy, Clocks};
 use powerband_record::{CpuList, Side, Work};
 use powerband_sim::{Profile, SimWorld};
@@ -282,7 +282,7 @@ fn switch(machine: &mut dyn Change, cpu: usize, online: &str) {
         knob: "cpu.online".into(),
         site: format!("cpu{cpu}"),
         asked: online.to_owned(),
-        before: None,
+        before: Before::Unknown,
         read_back: None,
         step: None,
     };

@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 
 use powerband_bench_virtual::Guest;
-use powerband_machine::{Action, Errno, Hold, Turn, World};
+use powerband_machine::{Action, Before, Errno, Hold, Turn, World};
 use powerband_record::Side;
 use powerband_sim::cpufreq::Governor;
 use powerband_sim::{Profile, SimWorld};
@@ -256,7 +256,7 @@ fn on_the_model(steps: &[Step]) -> Vec<String> {
             Step::Write(path, text) => {
                 let action = Action::WriteFile { path: path.clone(), text: text.clone() };
                 let (knob, site, asked) = ("alike".into(), String::new(), String::new());
-                let (undo, hold, before, read_back, step) = (None, Hold::Held, None, None, None);
+                let (undo, hold, before, read_back, step) = (None, Hold::Held, Before::Unknown, None, None);
                 done(
                     machine
                         .act(&Turn { action, undo, hold, knob, site, asked, before, read_back, step })

@@ -1,5 +1,5 @@
 //! The same writes and stretches on a simulated machine by the rules of 6.1.
-use powerband_machine::{Action, Hold, Turn, World};
+use powerband_machine::{Action, Before, Hold, Turn, World};
 use powerband_record::Side;
 use powerband_sim::cpufreq::{Governor, KernelRules};
 use powerband_sim::{Profile, SimWorld};
@@ -141,7 +141,7 @@ fn write(world: &mut SimWorld, path: &str, text: &str) {
         knob: "traces".into(),
         site: String::new(),
         asked: String::new(),
-        before: None,
+        before: Before::Unknown,
         read_back: None,
         step: None,
     };

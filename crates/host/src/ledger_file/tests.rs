@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 
-use powerband_machine::{Action, EntryId, Hold, Undone};
+use powerband_machine::{Action, Before, EntryId, Hold, Undone};
 use powerband_record::splitmix;
 
 use super::*;
@@ -96,7 +96,7 @@ fn turn(number: u64, hold: Hold, bytes: usize) -> Turn {
         knob: "file".to_owned(),
         site: "-".to_owned(),
         asked: "2".to_owned(),
-        before: Some("1".repeat(bytes)),
+        before: Before::Reads("1".repeat(bytes)),
         read_back: None,
         step: None,
     }

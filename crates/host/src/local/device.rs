@@ -128,7 +128,7 @@ impl Device for LocalDevice {
         }
         let (path, on, off) = self.actor.groups.ask_to_hand_down()?;
         let write = |text: &String| Action::WriteFile { path: path.clone(), text: text.clone() };
-        let before = self.read(&path).ok().map(|text| text.trim_end().to_owned());
+        let before = self.read(&path).ok().map(|text| text.trim_end().to_owned()).into();
         Some(Turn {
             action: write(&on),
             undo: Some(write(&off)),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use powerband_host::{FileLedger, LocalMachine};
-use powerband_machine::{Action, Change, CpuQuota, Errno, Hold, Job, Turn, Undone};
+use powerband_machine::{Action, Before, Change, CpuQuota, Errno, Hold, Job, Turn, Undone};
 
 use crate::{Stage, assert_gone, counter, job, sh, written};
 
@@ -146,7 +146,7 @@ fn an_ordinary_user_is_told_what_would_help() {
 fn handing_down(folder: &Path, controller: &str) -> Turn {
     let path = folder.join("cgroup.subtree_control").display().to_string();
     let mut turn = Turn::write(&path, &format!("+{controller}"));
-    (turn.hold, turn.before) = (Hold::Held, Some(String::new()));
+    (turn.hold, turn.before) = (Hold::Held, Before::Reads(String::new()));
     turn.undo = Some(Action::WriteFile { path: path.clone(), text: format!("-{controller}") });
     turn.read_back = Some(path);
     turn

@@ -1,12 +1,12 @@
 //! Turning things and taking them back: files, the kernel's files, programs.
-use powerband_machine::{Action, Errno, Turn, Undone};
+use powerband_machine::{Action, Before, Errno, Turn, Undone};
 
 use crate::Stage;
 
 fn turn(path: &str, text: &str, before: &str) -> Turn {
     let mut turn = Turn::write(path, text);
     turn.undo = Some(Turn::write(path, before).action);
-    (turn.before, turn.read_back) = (Some(before.trim_end().into()), Some(path.into()));
+    (turn.before, turn.read_back) = (Before::Reads(before.trim_end().into()), Some(path.into()));
     turn
 }
 
@@ -34,7 +34,7 @@ fn a_file_comes_back_byte_for_byte() {
 
     let fresh = format!("{path}.fresh");
     let mut made = turn(&fresh, "x", "");
-    (made.undo, made.before) = (Some(Action::RemoveFile { path: fresh.clone() }), None);
+    (made.undo, made.before) = (Some(Action::RemoveFile { path: fresh.clone() }), Before::Unknown);
     let acted = stage.act(&made);
     assert_eq!(acted.reads_back.as_deref(), Some("x"));
     assert_eq!(stage.undo(acted.entry), Undone::Undone);
@@ -66,7 +66,7 @@ fn the_kernel_takes_refuses_and_shows_what_is_in_force() {
     assert_eq!((acted.errno, acted.reads_back.as_deref()), (None, Some("137")));
     let refused = stage.act(&turn(OWN_KNOB, "5000", "137"));
     assert_eq!((refused.errno, refused.reads_back.as_deref()), (Some(Errno::EINVAL), Some("137")));
-    let absent = Turn { before: None, ..turn("/proc/sys/kernel/no_such_knob", "1", "0") };
+    let absent = Turn { before: Before::Unknown, ..turn("/proc/sys/kernel/no_such_knob", "1", "0") };
     let absent = stage.act(&absent);
     assert!(matches!(absent.errno, Some(Errno::ENOENT | Errno::EACCES)), "{absent:?}");
     // Nothing reads there, so that alone proves nothing.

@@ -54,7 +54,7 @@ impl Run<'_> {
         let turn = self.together(&device, &request);
         let acted = self.act(&turn)?;
         if acted.errno.is_some() {
-            let (before, reads) = (turn.before.as_deref(), acted.reads_back.as_deref());
+            let (before, reads) = (turn.before.text(), acted.reads_back.as_deref());
             return request.refused(&acted).map_or(Ok(()), |error| Err(error.changed(before, reads)));
         }
         let values: Vec<&str> = acted.reads_back.iter().flat_map(|text| text.split_whitespace()).collect();
@@ -111,7 +111,7 @@ impl Run<'_> {
             knob: all(&|step| step.named.name.clone(), ", "),
             site: device.to_owned(),
             asked: all(&|step| step.value.typed(), " "),
-            before: before.map(|before| before.join(" ")),
+            before: before.map(|before| before.join(" ")).into(),
             read_back: Some(CoalescingPlace { device, names }.to_string()),
             step: self.step,
         }

@@ -2,9 +2,8 @@
 //!
 //! Each file is kept as a ledger entry that precedes the write: writing the value that is there already, with writing it
 //! again as the undo. Undone in reverse, that happens after the governor is back, when its tunables exist again at
-//! their defaults. An entry without a "before" is always written back: that it reads as a default is no sign of
-//! somebody else's hand.
-use powerband_machine::{EntryId, Errno, Turn};
+//! their defaults. Such an entry is always written back: that it reads as a default is no sign of somebody else's hand.
+use powerband_machine::{Before, EntryId, Errno, Turn};
 
 use super::Run;
 use super::moves::{ToSave, moved_by};
@@ -91,7 +90,7 @@ impl Run<'_> {
             knob: knob.to_owned(),
             site: site.to_owned(),
             asked: asked.clone(),
-            before: None,
+            before: Before::Saved { saved: asked.clone() },
             read_back: Some(path.to_owned()),
             step: self.step,
         })?;

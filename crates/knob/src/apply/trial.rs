@@ -1,6 +1,6 @@
 //! A trial of the undo: a file of the kernel that the catalogue does not know is written with the value it has, before it is
 //! changed. If the kernel refuses that, or changes what is next to the file, nobody could restore it.
-use powerband_machine::{Action, Errno, Look, Turn};
+use powerband_machine::{Action, Before, Errno, Look, Turn};
 use powerband_record::placed;
 
 use super::Run;
@@ -96,7 +96,8 @@ impl Run<'_> {
         let known = moved_by(self.machine, path, &|_| false);
         let mut before = self.neighbours(path);
         before.retain(|(file, _)| !known.iter().any(|it| it.path == *file));
-        let acted = self.act(&self.kept(named, site, path, undo.clone()))?;
+        let acted =
+            self.act(&self.kept(named, site, (path, turning.before.as_deref().unwrap_or(text)), undo.clone()))?;
         if let Some(errno) = acted.errno {
             // The change itself reports that a right is missing.
             if is_denial(errno) {
@@ -117,7 +118,7 @@ impl Run<'_> {
         let moved: Vec<(String, String)> = before.into_iter().filter(|file| !after.contains(file)).collect();
         for (file, was) in &moved {
             let undo = undo_of(self.machine, file, was);
-            self.act(&self.kept(named, site, file, undo))?;
+            self.act(&self.kept(named, site, (file, was), undo))?;
         }
         let Some((file, _)) = moved.first() else { return Ok(Ok(())) };
         self.unrestorable(named, path, format!("writing the value that is there changes {file}"))
@@ -131,17 +132,17 @@ impl Run<'_> {
         Err(KnobError::Unrestorable { knob: named.name.clone(), path: path.to_owned(), why })
     }
 
-    /// A write that is its own undo.
-    fn kept(&self, named: &Named, site: &Site, path: &str, write: Action) -> Turn {
-        let asked = if let Action::WriteFile { text, .. } = &write { text.trim().to_owned() } else { String::new() };
+    /// A write of what a file reads, which is its own undo.
+    fn kept(&self, named: &Named, site: &Site, (path, reads): (&str, &str), write: Action) -> Turn {
+        let asked = reads.trim_end().to_owned();
         Turn {
             action: write.clone(),
             undo: Some(write),
             hold: self.hold,
             knob: named.name.clone(),
             site: site.name.clone(),
-            asked,
-            before: None,
+            asked: asked.clone(),
+            before: Before::Saved { saved: asked },
             read_back: Some(path.to_owned()),
             step: self.step,
         }

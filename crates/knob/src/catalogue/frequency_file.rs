@@ -20,17 +20,6 @@ pub(super) const LOWEST: Reset = Reset { text: "0", shows: "cpuinfo_min_freq" };
 /// The upper limit's.
 pub(super) const HIGHEST: Reset = Reset { text: "2147483647", shows: "cpuinfo_max_freq" };
 
-/// What a limit's file shows once `text` has been written to it, if that is what takes it back to nobody's.
-pub(crate) fn shown_after_reset(machine: &mut dyn Look, path: &str, text: &str) -> Option<String> {
-    let reset = match path.rsplit('/').next()? {
-        "scaling_min_freq" => LOWEST,
-        "scaling_max_freq" => HIGHEST,
-        _ => return None,
-    };
-    let own = if text == reset.text { machine.read(&sibling(path, reset.shows)).ok() } else { None };
-    own.map(|text| text.trim().to_owned())
-}
-
 /// Another file of the same folder.
 fn sibling(path: &str, name: &str) -> String {
     path.rsplit_once('/').map_or_else(|| name.to_owned(), |(folder, _)| format!("{folder}/{name}"))

@@ -31,7 +31,7 @@ fn switch(entry: &OpenEntry) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use powerband_machine::{EntryOrigin, Hold, Turn};
+    use powerband_machine::{Before, EntryOrigin, Hold, Turn};
 
     use super::*;
 
@@ -46,25 +46,12 @@ mod tests {
                 knob: words(),
                 site: words(),
                 asked: words(),
-                before: None,
+                before: Before::Unknown,
                 read_back: None,
                 step: None,
             };
             let (id, boot_id, origin) = (EntryId(id), words(), EntryOrigin::default());
-            (
-                id,
-                OpenEntry {
-                    id,
-                    step: id,
-                    boot_id,
-                    origin,
-                    turn,
-                    acted: true,
-                    errno: None,
-                    reads_back: None,
-                    read_before: None,
-                },
-            )
+            (id, OpenEntry { id, step: id, boot_id, origin, turn, acted: true, errno: None, reads_back: None })
         };
         let open: BTreeMap<EntryId, OpenEntry> = (1..).zip(undos).map(entry).collect();
         order(&open.keys().copied().collect::<Vec<_>>(), &open).iter().map(|id| id.0).collect()

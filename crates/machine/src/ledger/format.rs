@@ -17,8 +17,6 @@ pub(super) enum Record {
         boot_id: String,
         #[serde(default, skip_serializing_if = "EntryOrigin::is_anywhere")]
         origin: EntryOrigin,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        read_before: Option<String>,
         turn: Box<Turn>,
     },
     /// Acted, with what came of it.
@@ -111,13 +109,13 @@ impl Damage {
         };
         let matters = matches!(kind, Kind::Intent | Kind::Unknown);
         let entry = number(&text, "\"id\":").map(EntryId);
-        let field = |name| string(&text, name);
+        let field = |name: &str| string(&text, name);
         Damage {
             line,
             entry,
             knob: field("\"knob\":"),
             site: field("\"site\":"),
-            before: field("\"before\":"),
+            before: ["before", "outcome", "saved"].iter().find_map(|name| field(&format!("\"{name}\":"))),
             matters,
             bytes: bytes.to_vec(),
             kind,

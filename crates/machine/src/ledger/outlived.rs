@@ -20,8 +20,7 @@ pub(super) fn has_outlived(entry: &OpenEntry, read: Read<'_>) -> bool {
     else {
         return false;
     };
-    let before = entry.turn.before.as_ref().or(entry.read_before.as_ref());
-    let (Some(before), Some(place)) = (before, &entry.turn.read_back) else { return false };
+    let (Some(before), Some(place)) = (entry.turn.before.text(), &entry.turn.read_back) else { return false };
     if is_forgotten(path) {
         return false;
     }

@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{OpenEntry, Undone, rounded};
-use crate::{Action, Errno, Hold, Turn, draft_of};
+use crate::{Action, Before, Errno, Hold, draft_of};
 
 /// Reads a file of the machine.
 pub type Read<'a> = &'a mut dyn FnMut(&str) -> Result<String, Errno>;
@@ -123,7 +123,10 @@ pub(super) fn settle(
         Err(Errno::ENOENT) if removes(undo) => Undone::AlreadyBack,
         // It is not ours alone any more.
         Err(Errno::ENOTEMPTY | Errno::EEXIST) if matches!(undo, Action::RemoveFolder { .. }) => Undone::AlreadyBack,
-        Err(errno) if (stand.force || !is_kept(entry)) && has_no_place(undo, now.as_ref(), errno, read) => {
+        Err(errno)
+            if (stand.force || !matches!(entry.turn.before, Before::Saved { .. }))
+                && has_no_place(undo, now.as_ref(), errno, read) =>
+        {
             Undone::AlreadyBack
         }
         Err(errno) if was_never_taken(entry, now.as_ref(), errno) => Undone::AlreadyBack,
@@ -135,22 +138,12 @@ fn removes(undo: &Action) -> bool {
     matches!(undo, Action::RemoveFile { .. } | Action::RemoveFolder { .. } | Action::RemoveGroup { .. })
 }
 
-/// What reads at the place of a turn that does not say itself what was there before. What is only kept is written as it
-/// reads, and a program is never believed to have refused.
-pub(super) fn read_before(turn: &Turn, read: Read<'_>) -> Option<String> {
-    let is_kept = turn.undo.as_ref() == Some(&turn.action);
-    if turn.before.is_some() || turn.undo.is_none() || is_kept || matches!(turn.action, Action::Run { .. }) {
-        return None;
-    }
-    read(turn.read_back.as_ref()?).ok().map(|text| text.trim_end().to_owned())
-}
-
 /// Whether the place refuses the undo for the reason it refused the action, and reads as it did before both: a file that may
 /// not be written, or one whose CPU is out of service.
 fn was_never_taken(entry: &OpenEntry, now: Option<&Result<String, Errno>>, errno: Errno) -> bool {
     let reads_now = |before: &str| matches!(now, Some(Ok(now)) if now == before.trim_end());
     entry.errno == Some(errno)
-        && match entry.before().or(entry.read_before.as_deref()) {
+        && match entry.turn.before.text() {
             Some(before) => reads_now(before) && entry.reads_as(before),
             None => match now {
                 Some(now) => now.is_err(),
@@ -165,14 +158,15 @@ fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>
     // While its owner lives, what somebody else writes to what is held is a disturbance. In a later boot it is an edit.
     let is_late = entry.is_of_another_boot(stand.boot_id);
     let is_spared = (entry.turn.hold == Hold::Set || is_late) && !stand.force;
-    let before = entry.turn.before.as_ref();
+    let before = &entry.turn.before;
+    let is_before = |now: &str| before.text().is_some_and(|before| now == before.trim_end());
     // A file that was not there before reads as nothing did.
     let made = matches!(undo, Action::RemoveFile { .. });
     match now? {
         // Nothing is there to be removed: it was never made, or is gone. What is there and cannot be read is not ours.
         Err(Errno::ENOENT) if made => Some(Undone::AlreadyBack),
-        Ok(now) if before.is_some_and(|before| now == before.trim_end()) => Some(Undone::AlreadyBack),
-        Ok(now) if before.is_some() || made => {
+        Ok(now) if is_before(now) => matches!(before, Before::Reads(_)).then_some(Undone::AlreadyBack),
+        Ok(now) if made || !matches!(before, Before::Unknown | Before::Saved { .. }) => {
             let written = match &entry.turn.action {
                 Action::WriteFile { text, .. } | Action::ReplaceFile { text, .. } => text,
                 _ => &entry.turn.asked,
@@ -206,11 +200,6 @@ fn is_torn(now: &str, action: &Action, undo: &Action) -> bool {
         String::from_utf8_lossy(&both).trim_end() == now
     };
     if now.is_empty() { before.is_empty() } else { over(&ours, &before) || over(&before, &ours) }
-}
-
-/// Whether an entry only keeps what a governor loses: it waits for the governor to come back.
-fn is_kept(entry: &OpenEntry) -> bool {
-    entry.turn.before.is_none() && entry.turn.undo.as_ref() == Some(&entry.turn.action)
 }
 
 /// Whether the kernel took the file away and with it what was written there, as it does with the tunables of a governor

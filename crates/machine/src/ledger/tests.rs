@@ -42,7 +42,7 @@ fn turn(path: &str, from: &str, to: &str, hold: Hold) -> Turn {
         knob: format!("file:{path}"),
         site: path.into(),
         asked: to.into(),
-        before: Some(from.into()),
+        before: Before::Reads(from.into()),
         read_back: Some(path.into()),
         step: None,
     }
@@ -153,7 +153,11 @@ fn a_refusal_is_believed_only_where_what_reads_back_is_what_was_there() {
     let known = "4096\t131072\t6291456";
     let of = |before: &str, kept: bool| {
         let undo = if kept { writing(place, "7") } else { writing(place, "4096 131072 6291456") };
-        let before = Some(before.to_owned()).filter(|text| !text.is_empty());
+        let before = match before {
+            "" if kept => Before::Saved { saved: "7".into() },
+            "" => Before::Outcome { outcome: known.into() },
+            before => Before::Reads(before.into()),
+        };
         let to = if kept { "7" } else { "8192 0 1" };
         let undo = Some(undo);
         Turn { before, undo, ..turn(place, "", to, Hold::Set) }
@@ -192,7 +196,7 @@ fn a_place_that_refuses_the_undo_as_it_refused_the_action_is_as_before() {
     let mut limit = turn("/sys/limit", "2000", "1000", Hold::Held);
     let mut made = turn("/etc/new", "", "1", Hold::Held);
     made.undo = Some(Action::RemoveFile { path: "/etc/new".into() });
-    (limit.before, made.before) = (None, None);
+    (limit.before, made.before) = (Before::Outcome { outcome: "2000".into() }, Before::Unknown);
     for (turn, reads, errno) in [
         (&limit, Ok("2000"), Errno::EACCES),
         (&limit, Ok("1000"), Errno::EIO),
@@ -295,7 +299,7 @@ fn a_group_whose_making_and_removal_are_refused_alike_may_be_there() {
         let mut ledger = load(&MemoryLedger::default());
         let (group, quota) = ("load".to_owned(), crate::CpuQuota { millionths: 500_000 });
         let mut turn = turn("", "", "50%", Hold::Held);
-        (turn.before, turn.read_back) = (None, None);
+        (turn.before, turn.read_back) = (Before::Unknown, None);
         turn.undo = Some(Action::RemoveGroup { group: group.clone() });
         turn.action = Action::MakeGroup { group, quota };
         let id = begin(&mut ledger, &turn, Some(errno), "");

@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::*;
-use crate::{LedgerStore, MemoryLedger};
+use crate::{Before, LedgerStore, MemoryLedger};
 
 /// What happened, in order, to the store and to the device.
 type Log = Rc<RefCell<Vec<String>>>;
@@ -77,7 +77,7 @@ fn turn(path: &str, hold: Hold) -> Turn {
         knob: path.into(),
         site: path.into(),
         asked: "1".into(),
-        before: Some("0".into()),
+        before: Before::Reads("0".into()),
         read_back: Some(path.into()),
         step: None,
     }

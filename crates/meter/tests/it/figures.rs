@@ -1,5 +1,5 @@
 //! Figures of state against what is known of a machine: a trace that was played, clocks that were set, counts that were made.
-use powerband_machine::{Action, Change, Hold, Look, Sample, Turn, World};
+use powerband_machine::{Action, Before, Change, Hold, Look, Sample, Turn, World};
 use powerband_meter::state::{AskedFigure, OpenFigure};
 use powerband_record::{CpuList, Side};
 use powerband_sim::{Profile, SimWorld, Stretch};
@@ -71,7 +71,7 @@ fn changes_of_the_clock_are_those_that_were_made() {
     let write = |near: &mut dyn Change, file: &str, text: &str| {
         let action = Action::WriteFile { path: format!("{CPU}/cpu1/cpufreq/{file}"), text: text.into() };
         let (knob, site, asked) = ("it".into(), "policy1".into(), text.into());
-        let (undo, before, read_back, step) = (None, None, None, None);
+        let (undo, before, read_back, step) = (None, Before::Unknown, None, None);
         let turn = Turn { action, undo, hold: Hold::Held, knob, site, asked, before, read_back, step };
         assert_eq!(near.act(&turn).unwrap().errno, None);
     };

@@ -1,7 +1,7 @@
 //! Stories: commands to a machine of prepared files in `stories/*.txt`; what each of them finds or writes is in `snapshots/`.
 use std::path::Path;
 
-use powerband_machine::{Action, Errno, Hold, Turn};
+use powerband_machine::{Action, Before, Errno, Hold, Turn};
 use powerband_persist::{BootFinding, BootStanding, KeepError, Keeping, KnobSetter, set_by};
 
 use crate::tree::{Tree, cpus, empty};
@@ -93,7 +93,7 @@ fn tell(tree: &mut Tree, line: &str) -> Vec<String> {
 fn ours(hold: Hold) -> Turn {
     let path = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
     let undo = Some(Action::WriteFile { path: path.into(), text: "schedutil".into() });
-    let before = Some("schedutil".to_owned());
+    let before = Before::Reads("schedutil".to_owned());
     let (knob, site, asked) = ("cpufreq.governor".to_owned(), "policy0".to_owned(), "performance".to_owned());
     Turn { undo, hold, knob, site, asked, before, read_back: Some(path.into()), ..Turn::write(path, "performance") }
 }

@@ -106,7 +106,7 @@ impl Tree {
     /// Turns a file for good, as `set` does.
     pub(crate) fn set(&mut self, turn: &Turn) {
         let entry = self.ledger.intend(turn, &mut |_| Err(Errno::ENOENT)).unwrap();
-        self.ledger.done(entry, None, turn.before.clone(), &mut |_| {}).unwrap();
+        self.ledger.done(entry, None, turn.before.text().map(str::to_owned), &mut |_| {}).unwrap();
     }
 }
 

@@ -1,7 +1,7 @@
 //! `get`: what knobs read now.
 use powerband_knob::look::text::shares;
 use powerband_knob::{KnobReading, machines_of};
-use powerband_machine::{Errno, Hold, Machine, OpenEntry};
+use powerband_machine::{Before, Errno, Hold, Machine, OpenEntry};
 use powerband_record::{KnobRef, Side};
 use powerband_rig::leftovers;
 use schemars::JsonSchema;
@@ -95,7 +95,11 @@ fn unreadable(readings: &[Row]) -> Option<Failure> {
 /// asked: the ledger has no value of theirs to compare with.
 fn lost(set: &[OpenEntry], reading: &KnobReading) -> Option<String> {
     let is_it = |it: &&OpenEntry| it.turn.knob == reading.knob && it.turn.site == reading.site;
-    let entry = set.iter().rev().find(is_it).filter(|it| it.turn.before.is_some() && it.turn.hold == Hold::Set)?;
+    let entry = set
+        .iter()
+        .rev()
+        .find(is_it)
+        .filter(|it| matches!(it.turn.before, Before::Reads(_)) && it.turn.hold == Hold::Set)?;
     let (now, asked) = (reading.value.as_deref()?.trim(), entry.turn.asked.trim());
     let ours = entry.reads_back.as_deref().unwrap_or(asked).trim();
     (now != ours && now != asked).then(|| ours.to_owned())

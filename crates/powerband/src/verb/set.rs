@@ -126,7 +126,7 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     if shared.json {
         return output::print_document(&told.shape(args.dry_run, None));
     }
-    if !args.dry_run {
+    if !args.dry_run && told.can_be_undone(rig.world()) {
         told.lines.push(taken_back(shared));
     }
     output::print(&told.lines.join("\n"));
@@ -199,6 +199,14 @@ impl SetOutput {
         self.applied.iter().any(|(side, applied)| {
             let setter = world.machine(*side).and_then(|machine| machine.setter());
             setter.is_some_and(|setter| applied.entries.iter().any(|&entry| setter.holds(entry)))
+        })
+    }
+
+    /// Whether any of it is in the ledger: what was so already is not, nor what nothing restores.
+    fn can_be_undone(&self, world: &mut dyn World) -> bool {
+        self.applied.iter().any(|(side, applied)| {
+            let open = world.machine(*side).map(|machine| machine.open_entries()).unwrap_or_default();
+            open.iter().any(|entry| applied.entries.contains(&entry.id))
         })
     }
 

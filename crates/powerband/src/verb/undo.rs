@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_knob::{Restored, restore, shown};
-use powerband_machine::{Action, EntryId, Hold, KEPT, OpenEntry, Turn, World};
+use powerband_machine::{Action, Before, EntryId, Hold, KEPT, OpenEntry, Turn, World};
 use powerband_record::{Side, placed};
 use powerband_rig::leftovers::{self, is_requested};
 use schemars::JsonSchema;
@@ -197,13 +197,13 @@ fn line(turn: &Turn) -> String {
     format!("    {}: {} (was {before})\n", placed(&turn.knob, &turn.site), shown(&turn.knob, &turn.asked))
 }
 
-/// What was there, or else what the undo would write.
+/// What was there; of an outcome the request that the undo makes.
 fn before(turn: &Turn) -> Option<&str> {
-    let written = match &turn.undo {
-        Some(Action::WriteFile { text, .. }) => Some(text.as_str()),
-        _ => None,
+    let before = match (&turn.before, &turn.undo) {
+        (Before::Outcome { .. } | Before::Unknown, Some(Action::WriteFile { text, .. })) => Some(text.as_str()),
+        (before, _) => before.text(),
     };
-    turn.before.as_deref().or(written).map(str::trim)
+    before.map(str::trim)
 }
 
 fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use powerband_host::FileLedger;
-use powerband_machine::{Action, Errno, Hold, Ledger, Turn};
+use powerband_machine::{Action, Before, Errno, Hold, Ledger, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::desk::{Desk, root, split, text, until};
@@ -19,7 +19,7 @@ fn turn(path: &Path, to: &str, hold: Hold) -> Turn {
         knob: format!("file:{site}"),
         site: site.clone(),
         asked: to.into(),
-        before: Some(before.trim_end().into()),
+        before: Before::Reads(before.trim_end().into()),
         read_back: Some(site),
         step: None,
     }
@@ -283,7 +283,7 @@ fn what_a_simulated_machine_keeps_is_tidied_too_on_both_sides() {
             knob: "cpufreq.governor".into(),
             site: "policy0".into(),
             asked: "powersave".into(),
-            before: Some("ondemand".into()),
+            before: Before::Reads("ondemand".into()),
             read_back: Some(path.into()),
             step: None,
         };

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use powerband_machine::wire::{
     Call, Frames, FromAgent, FromOwner, Hello, Purpose, WIRE_VERSION, Welcome, frame, message,
 };
-use powerband_machine::{Action, Hold, Identity, Turn};
+use powerband_machine::{Action, Before, Hold, Identity, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::desk::{Desk, Ran, split, text, until};
@@ -312,7 +312,7 @@ fn write(two: &Two, value: &str) -> Box<Turn> {
         knob: format!("file:{path}"),
         site: "-".into(),
         asked: value.into(),
-        before: Some("there".into()),
+        before: Before::Reads("there".into()),
         read_back: Some(path.clone()),
         step: None,
     })

@@ -7,8 +7,8 @@ use powerband_knob::doctor::Config;
 use powerband_knob::{Selection, catalogue, look};
 use powerband_load::{CommandLoad, Load};
 use powerband_machine::{
-    Action, Coalescing, CoalescingPlace, Finished, Hold, Ledger, LedgerStore as _, Look, MemoryLedger, Parameter, Turn,
-    wire,
+    Action, Before, Coalescing, CoalescingPlace, Finished, Hold, Ledger, LedgerStore as _, Look, MemoryLedger,
+    Parameter, Turn, wire,
 };
 use powerband_record::{
     Assignment, Axis, CpuList, Event, ExitStatus, KnobRef, Output, Setting, Usage, format_khz, parse_duration_ns,
@@ -150,7 +150,7 @@ fn written() -> Vec<(String, Reader)> {
         knob: "cpufreq.governor".into(),
         site: "policy0".into(),
         asked: "1".into(),
-        before: Some("0".into()),
+        before: Before::Reads("0".into()),
         read_back: Some("/sys/a".into()),
         step: None,
     };

@@ -1,5 +1,5 @@
 //! Network cards on a cable: what a ping feels of them, how often they interrupt, what the kernel shows of them.
-use powerband_machine::{Action, Coalescing, Errno, Hold, Turn, Wake, World};
+use powerband_machine::{Action, Before, Coalescing, Errno, Hold, Turn, Wake, World};
 use powerband_record::{Arrivals, Protocol, Side, Work};
 use powerband_sim::{Driver, Profile, SimWorld, Stmmac};
 
@@ -24,7 +24,7 @@ fn coalesce(world: &mut SimWorld, side: Side, name: &str, value: u32) -> (Option
         knob: format!("nic.{name}"),
         site: "eth0".into(),
         asked: value.to_string(),
-        before: None,
+        before: Before::Unknown,
         read_back: Some(format!("coalesce:eth0/{name}")),
         step: None,
     };

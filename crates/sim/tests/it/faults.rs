@@ -1,5 +1,5 @@
 //! Faults by themselves: what strikes, whom, and what is left when the owner ends.
-use powerband_machine::{Action, Errno, Hold, LedgerError, Machine, Turn, Wake, World};
+use powerband_machine::{Action, Before, Errno, Hold, LedgerError, Machine, Turn, Wake, World};
 use powerband_record::Side;
 use powerband_sim::SimWorld;
 use powerband_testkit::faults::{Ending, Fault, FaultPlan, Faults, Hand};
@@ -11,7 +11,7 @@ const PATH: &str = "/etc/x";
 fn turn(text: &str) -> Turn {
     Turn {
         undo: Some(Action::WriteFile { path: PATH.into(), text: "old".into() }),
-        before: Some("old".into()),
+        before: Before::Reads("old".into()),
         ..crate::rig::turn(PATH, text, Hold::Held)
     }
 }

@@ -1,5 +1,5 @@
 //! What is turned is written down, undone, and done again on the next boot if it was set to stay.
-use powerband_machine::{Action, Errno, Hold, MemoryLedger, Turn, Undone, World};
+use powerband_machine::{Action, Before, Errno, Hold, MemoryLedger, Turn, Undone, World};
 use powerband_record::Side;
 use powerband_sim::{SimError, SimWorld};
 
@@ -8,7 +8,7 @@ use crate::rig::{alone, cpufreq, quiet, read, turn};
 fn governor(name: &str, before: &str, hold: Hold) -> Turn {
     let path = cpufreq(0, "scaling_governor");
     let undo = Some(Action::WriteFile { path: path.clone(), text: before.into() });
-    Turn { undo, before: Some(before.into()), ..turn(&path, name, hold) }
+    Turn { undo, before: Before::Reads(before.into()), ..turn(&path, name, hold) }
 }
 
 fn boot(store: &MemoryLedger) -> SimWorld {

@@ -1,5 +1,5 @@
 //! A small rig for the tests: worlds, turning, running one job, the router's transfer.
-use powerband_machine::{Action, CpuQuota, Finished, Hold, Job, ProcessId, Turn, Wake, World};
+use powerband_machine::{Action, Before, CpuQuota, Finished, Hold, Job, ProcessId, Turn, Wake, World};
 use powerband_record::{CpuList, Side, Work};
 use powerband_sim::{Profile, SimWorld};
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub(crate) fn turn(path: &str, text: &str, hold: Hold) -> Turn {
         knob: "test".into(),
         site: String::new(),
         asked: text.into(),
-        before: None,
+        before: Before::Unknown,
         read_back: Some(path.into()),
         step: None,
     }

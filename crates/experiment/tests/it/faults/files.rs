@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use powerband_knob::policies;
-use powerband_machine::{Action, Hold, Machine, Turn, World};
+use powerband_machine::{Action, Before, Hold, Machine, Turn, World};
 use powerband_record::Side;
 use powerband_sim::{Profile, SimWorld};
 
@@ -92,7 +92,7 @@ pub(super) fn write(path: &str, text: &str) -> Turn {
         knob: "by hand".into(),
         site: "-".into(),
         asked: text.into(),
-        before: None,
+        before: Before::Unknown,
         read_back: None,
         step: None,
     }

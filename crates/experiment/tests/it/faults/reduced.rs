@@ -1,6 +1,6 @@
 //! Stories that once did not end well, reduced to what made them so.
 use powerband_knob::{Restored, Selection, apply, restore};
-use powerband_machine::{Action, EntryId, Hold, Machine, Turn, World};
+use powerband_machine::{Action, Before, EntryId, Hold, Machine, Turn, World};
 use powerband_record::{Setting, Side};
 use powerband_sim::SimWorld;
 use powerband_testkit::faults::{Fault, FaultPlan, Faults};
@@ -169,7 +169,7 @@ fn what_the_kernel_refused_is_not_taken_back() {
     scene.strike(2, Fault::RefusedOnce);
     scene.strike(5, Fault::DiskFull);
     let undo = Some(Action::WriteFile { path: SWAPPINESS.into(), text: "60\n".into() });
-    let (before, read_back) = (Some("60".into()), Some(SWAPPINESS.into()));
+    let (before, read_back) = (Before::Reads("60".into()), Some(SWAPPINESS.into()));
     let turn = Turn { undo, before, read_back, hold: Hold::Set, ..write(SWAPPINESS, "10") };
     scene.near().act(&turn).unwrap_err();
     assert_eq!(scene.near().open_entries().len(), 1);

@@ -57,7 +57,7 @@ fn what_the_kernel_keeps_itself_is_over_whatever_reads_there() {
 #[test]
 fn what_only_kept_a_value_is_over() {
     let mut kept = turn(PROFILE, "1", "1", Hold::Held);
-    kept.before = None;
+    kept.before = Before::Saved { saved: "1".into() };
     let mut ledger = load(&MemoryLedger::default());
     let id = begin(&mut ledger, &kept, None, "1");
     assert!(ledger.find(id).unwrap().is_over("boot2", &mut |_| Ok("1\n".into())));

@@ -139,7 +139,7 @@ fn machines_with_one_ledger_each_see_their_own() {
 fn what_a_dead_owner_held_is_not_written_over_edits_of_a_later_boot() {
     let long = "600 and more\n";
     let mut held = turn("/etc/a", long, "1\n", Hold::Held);
-    held.before = Some(long.trim_end().into());
+    held.before = Before::Reads(long.trim_end().into());
     for (now, boot, left, foreign) in [
         // In the boot it was held in, what somebody else writes is a disturbance.
         ("mended by hand\n", "boot1", long, false),
