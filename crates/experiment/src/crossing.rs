@@ -2,7 +2,8 @@
 use std::collections::BTreeSet;
 
 use powerband_knob::{
-    Beside, Expanded, KnobError, Selection, Value, expand, machines_of, resolve as resolve_knob, resolve_among,
+    Beside, Expanded, KnobError, Selection, Value, expand, for_side, machines_of, preference_is_stuck,
+    resolve as resolve_knob, resolve_among,
 };
 use powerband_machine::World;
 use powerband_record::{Assignment, Axis, KnobRef, Setting, Side};
@@ -72,9 +73,15 @@ pub(crate) fn crossed(
     };
     let mut settings: Vec<Setting> = Vec::new();
     let mut known = BTreeSet::new();
+    let is_crossed = combinations.len() > 1;
     for mut setting in combinations.into_iter().map(named) {
         if let Some((mode, governor)) = lacking.iter().find(|(mode, governor)| joins(&setting, mode, governor)) {
             notes.push(format!("{} is left out: the mode {mode} has no governor {governor}", setting.label()));
+            continue;
+        }
+        if is_crossed && is_stuck(&setting, world) {
+            let label = setting.label();
+            notes.push(format!("{label} is left out: under the governor performance the preference stays performance"));
             continue;
         }
         drop_idle(&mut setting);
@@ -115,6 +122,14 @@ fn joins(setting: &Setting, mode: &str, governor: &str) -> bool {
         all.find(|assignment| is(&assignment.knob, name)).filter(|last| last.value.eq_ignore_ascii_case(value))
     };
     gives(MODE, mode).zip(gives(GOVERNOR, governor)).is_some()
+}
+
+/// Whether the preference and the governor of a setting rule each other out on one of the machines.
+fn is_stuck(setting: &Setting, world: &mut dyn World) -> bool {
+    world.sides().into_iter().any(|side| {
+        let part = for_side(setting, side);
+        world.machine(side).is_some_and(|machine| preference_is_stuck(&part, machine))
+    })
 }
 
 /// The modes that the driver of a governor's machine is put into by the same comparison.

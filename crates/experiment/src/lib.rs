@@ -37,6 +37,7 @@ mod space;
 mod stretches;
 mod survey;
 mod table;
+mod throttled;
 mod times;
 mod too_short;
 mod trials;

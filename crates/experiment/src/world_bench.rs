@@ -25,6 +25,7 @@ use crate::foreign_writers::ForeignWriters;
 use crate::leftovers::Leftovers;
 use crate::metering::{Metering, side_of};
 use crate::stretches::Stretches;
+use crate::throttled::Throttling;
 use crate::tune::{equal_levels, refused, refused_levels};
 use crate::variants::Variant;
 use crate::{Bench, Fatal, Halt, Journal, Resolved};
@@ -80,6 +81,7 @@ pub struct WorldBench<'w> {
     /// How the numbers that it printed are written.
     written: RefCell<NumberStyles>,
     leftovers: Leftovers,
+    throttling: Throttling,
     /// Where it was asked whether a guardian watches.
     guard_asked: BTreeSet<Side>,
 }
@@ -140,6 +142,7 @@ impl<'w> WorldBench<'w> {
             told: BTreeSet::new(),
             written: RefCell::default(),
             leftovers: Leftovers::default(),
+            throttling: Throttling::default(),
             guard_asked: BTreeSet::new(),
         }
     }
@@ -170,7 +173,7 @@ impl<'w> WorldBench<'w> {
             match apply(machine, &part, Hold::Held, &self.narrow) {
                 Ok(applied) => {
                     self.foreign_writers.may_touch(side, &applied);
-                    self.told.extend(applied.unrestorable.iter().cloned());
+                    self.told.extend(applied.notes.iter().chain(&applied.unrestorable).cloned());
                     in_force.push((side, applied));
                     if self.guard_asked.insert(side)
                         && let Some(why) = machine.unguarded()
@@ -485,7 +488,13 @@ impl Bench for WorldBench<'_> {
 
     fn notes(&self) -> Vec<String> {
         let cooling = self.cool.map_or_else(Vec::new, |cool| self.cooling.notes(&cool));
-        let told = self.told.iter().cloned().chain(self.leftovers.note()).chain(self.written.borrow().notes());
+        let told = self
+            .told
+            .iter()
+            .cloned()
+            .chain(self.leftovers.note())
+            .chain(self.throttling.note())
+            .chain(self.written.borrow().notes());
         self.metering.notes().into_iter().chain(self.foreign_writers.notes()).chain(cooling).chain(told).collect()
     }
 

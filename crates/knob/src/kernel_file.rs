@@ -29,11 +29,35 @@ const ONE_WAY: [(&str, &[&str], &str); 5] = [
 /// what is there takes it offline.
 const IN_FORCE: [(&str, &str); 1] = [("/hotplug/target", "state")];
 
+/// Addresses of IPv6, `ADDRESS INDEX PREFIX SCOPE FLAGS DEVICE` a line, all but the last in hex (Linux 6.12 net/ipv6/addrconf.c,
+/// `if6_seq_show`).
+const ADDRESSES: &str = "/proc/net/if_inet6";
+
+/// The scope of addresses that the kernel does not give itself.
+const GLOBAL: &str = "00";
+
+/// The first device whose own addresses are lost when IPv6 is switched off there (`addrconf_ifdown`), of one or of all.
+fn loses_addresses(machine: &mut dyn Look, path: &str, value: &str) -> Option<String> {
+    let device = path.strip_prefix("/proc/sys/net/ipv6/conf/")?.strip_suffix("/disable_ipv6")?;
+    if value.trim() == "0" || value_of(&machine.read(path).ok()?) != "0" {
+        return None;
+    }
+    let text = machine.read(ADDRESSES).ok()?;
+    let mut rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.find_map(|row| match row[..] {
+        [_, _, _, GLOBAL, _, name] if name == device || device == "all" => Some(name.to_owned()),
+        _ => None,
+    })
+}
+
 /// Why a value of a file could not be taken back, if that is known without trying.
 pub(crate) fn not_taken_back(machine: &mut dyn Look, path: &str, value: &str) -> Option<String> {
     let one_way = ONE_WAY.iter().find(|(file, ..)| *file == path);
     if let Some((.., why)) = one_way.filter(|(_, reversible, _)| !reversible.contains(&value.trim())) {
         return Some((*why).to_owned());
+    }
+    if let Some(device) = loses_addresses(machine, path, value) {
+        return Some(format!("{device} would lose its addresses, which the kernel does not give back"));
     }
     let (_, other) = IN_FORCE.iter().find(|(end, _)| path.ends_with(end))?;
     let other = format!("{}/{other}", path.rsplit_once('/')?.0);

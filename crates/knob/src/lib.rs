@@ -49,7 +49,8 @@ pub use level::{RankedValue, level};
 pub use look::{KnobReading, cpufreq, get};
 pub use machines::{check_machines, machines_of};
 pub use plan::{
-    PlannedKnob, PlannedSteps, StepLine, Target, describe_steps, for_side, governors_in_force, names, plan, settles_ns,
+    PlannedKnob, PlannedSteps, StepLine, Target, describe_steps, for_side, governors_in_force, names, plan,
+    preference_is_stuck, settles_ns,
 };
 pub use policy::{Policies, Policy, policies};
 pub use probe::{Probed, ProbedParameter, nearest_taken, probe, request_that_reads};

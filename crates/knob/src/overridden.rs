@@ -1,8 +1,9 @@
 //! Why something else than what was asked is in force: what holds a frequency down, and what has not come yet.
 use powerband_machine::Look;
 use powerband_record::{CpuList, format_khz};
-use powerband_sysfs::{cpufreq, parsed, power::THERMAL, text};
+use powerband_sysfs::{cpufreq, parsed, power::THERMAL, text, topology};
 
+use crate::plan::Move;
 use crate::policy::policies;
 use crate::{Applied, Landed, Policy, Reached, frequency};
 
@@ -47,59 +48,104 @@ pub(crate) fn throttle(machine: &mut dyn Look, policy: &Policy) -> Option<String
     if shown < highest { holds_down(machine, policy, u64::from(highest)) } else { None }
 }
 
-/// Says of frequencies that landed whether CPUs whose clock the hardware changes together with theirs hold it up: the
-/// highest request counts. What such a CPU may ask for is a note.
+/// Knobs whose frequency the hardware brings to the highest request of all CPUs that share a clock.
+const CLOCKS: [&str; 2] = ["cpufreq.freq", "cpufreq.max_freq"];
+
+/// Says of frequencies that landed whether CPUs whose clock the hardware changes together with theirs hold it up.
 pub(crate) fn by_siblings(machine: &mut dyn Look, applied: &mut Applied) {
-    let is_clock = |it: &&mut Reached| ["cpufreq.freq", "cpufreq.max_freq"].contains(&it.named.name.as_str());
+    let is_clock = |it: &&mut Reached| CLOCKS.contains(&it.named.name.as_str());
     let landed = |it: &&mut Reached| {
         matches!(it.landed, Landed::Applied | Landed::Already | Landed::Clamped { .. } | Landed::Overridden { .. })
     };
+    let mut all = None;
     for reached in applied.sites.iter_mut().filter(is_clock).filter(landed) {
         let Some(policy) = &reached.site.policy else { continue };
         let Some(domain) = domain(machine, policy) else { continue };
+        let all = all.get_or_insert_with(|| active(machine));
         let ours = reached.reads_back.as_deref().map_or(0, khz);
-        let Some((sibling, theirs, surely)) = highest_request(machine, policy, &domain).filter(|it| it.1 > ours) else {
-            continue;
-        };
-        let shares = format!("{sibling}, which shares its frequency (cpus {domain}) and");
-        if surely {
-            let by = format!("{shares} asks for {}", shown(theirs));
-            reached.landed = Landed::Overridden { by, reads: shown(theirs) };
-        } else {
-            let note =
-                format!("{shares} may ask for {}: the frequency of {} rises with it", shown(theirs), policy.name);
-            if !applied.notes.contains(&note) {
-                applied.notes.push(note);
-            }
-        }
+        let highest = highest_request(machine, policy, &domain, all).filter(|it| it.khz > ours && it.surely);
+        let Some(Request { policy: sibling, khz: theirs, .. }) = highest else { continue };
+        let by = format!("{sibling}, which shares its frequency (cpus {domain}) and asks for {}", shown(theirs));
+        reached.landed = Landed::Overridden { by, reads: shown(theirs) };
     }
 }
 
-/// CPUs whose clock changes together with a policy's, where they are more than its own.
+/// Notes on frequencies about to be set while CPUs that share the clock are left as they are, and may ask for more.
+pub(crate) fn left_higher(machine: &mut dyn Look, moves: &[Move]) -> Vec<String> {
+    let (mut notes, mut all) = (Vec::new(), None);
+    let mut of_clocks = moves.iter().filter(|step| CLOCKS.contains(&step.named.name.as_str())).peekable();
+    let is_set = |name: &str| moves.iter().any(|step| step.site.name == name);
+    while let Some(step) = of_clocks.next() {
+        let (Some(policy), Some(ours)) = (&step.site.policy, step.value.number()) else { continue };
+        let Some(domain) = domain(machine, policy) else { continue };
+        let all = all.get_or_insert_with(|| {
+            let mut all = active(machine);
+            all.retain(|policy| !is_set(&policy.name));
+            all
+        });
+        let Some(Request { policy: sibling, khz: theirs, surely }) = highest_request(machine, policy, &domain, all)
+        else {
+            continue;
+        };
+        if theirs > ours && !surely {
+            notes.push(format!(
+                "{sibling}, which shares its frequency (cpus {domain}) and may ask for {}: the frequency of {} rises with it",
+                shown(theirs),
+                policy.name
+            ));
+        }
+    }
+    notes
+}
+
+fn active(machine: &mut dyn Look) -> Vec<Policy> {
+    policies(machine, "cpufreq.freq").map(|all| all.active).unwrap_or_default()
+}
+
+/// CPUs whose clock changes together with a policy's, where they are more than its own: those the driver names, and the
+/// threads of its cores.
 fn domain(machine: &mut dyn Look, policy: &Policy) -> Option<CpuList> {
     // Linux 3.9 and later have the first; before, the second says it.
     let text = policy.read(machine, "freqdomain_cpus").or_else(|_| policy.read(machine, "related_cpus")).ok()?;
-    let domain = CpuList::parse_spaced(&text).ok()?;
+    let mut cpus = CpuList::parse_spaced(&text).ok()?.as_slice().to_vec();
+    for &cpu in policy.online.as_slice() {
+        cpus.extend(topology::threads_of_core(machine, cpu).iter().flat_map(CpuList::as_slice));
+    }
+    let domain = CpuList::new(cpus);
     domain.as_slice().iter().any(|&cpu| !policy.cpus.contains(cpu)).then_some(domain)
 }
 
-/// The other policy of a domain that asks for the highest clock, kHz; whether it surely does, or may.
-fn highest_request(machine: &mut dyn Look, ours: &Policy, domain: &CpuList) -> Option<(String, u64, bool)> {
-    let all = policies(machine, "cpufreq.freq").ok()?.active.into_iter();
+/// What a policy asks of the clock it shares.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Request {
+    khz: u64,
+    /// Whether it surely does, or may.
+    surely: bool,
+    policy: String,
+}
+
+/// The other policy of a domain that asks for the highest clock; of two that ask for the same, the one that surely does.
+fn highest_request(machine: &mut dyn Look, ours: &Policy, domain: &CpuList, all: &[Policy]) -> Option<Request> {
     let siblings =
-        all.filter(|it| it.name != ours.name && it.online.as_slice().iter().any(|&cpu| domain.contains(cpu)));
+        all.iter().filter(|it| it.name != ours.name && it.online.as_slice().iter().any(|&cpu| domain.contains(cpu)));
     let requests = siblings.filter_map(|sibling| {
         let governor = sibling.read(machine, "scaling_governor").unwrap_or_default().to_lowercase();
         let (file, surely) = match governor.as_str() {
             "userspace" => ("scaling_setspeed", true),
             "performance" => ("scaling_max_freq", true),
-            "powersave" => ("scaling_min_freq", true),
+            "powersave" if !sibling.has_own_rules(machine) => ("scaling_min_freq", true),
             _ => ("scaling_max_freq", false),
         };
-        Some((u64::from(sibling.khz(machine, file)?), surely, sibling.name))
+        Some(Request { khz: u64::from(sibling.khz(machine, file)?), surely, policy: sibling.name.clone() })
     });
-    // Of two that ask for the same, the one that surely does.
-    requests.max().map(|(khz, surely, name)| (name, khz, surely))
+    requests.max()
+}
+
+/// What a fixed frequency comes to within the limits in force.
+pub(crate) fn within_limits(machine: &mut dyn Look, policy: &Policy, asked_khz: u32) -> u32 {
+    let lower = policy.khz(machine, "scaling_min_freq").unwrap_or(0);
+    let upper = policy.khz(machine, "scaling_max_freq").unwrap_or(u32::MAX);
+    asked_khz.max(lower).min(upper)
 }
 
 fn khz(text: &str) -> u64 {

@@ -11,10 +11,12 @@ use powerband_record::{Assignment, InOrder, KnobRef, Setting, Side, placed};
 use serde::Serialize;
 
 use crate::policy::{Policies, policies};
-use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, resolve};
+use crate::{KnobError, Named, Phase, Selection, Site, Sites, Value, catalogue::ALL, overridden, resolve};
 
 pub(crate) use device::in_one_request;
+pub use mode::preference_is_stuck;
 pub(crate) use mode::{Offer, check_governors};
+use mode::{PREFERENCE, STUCK};
 pub(crate) use order::put_in_order;
 
 /// One assignment, resolved.
@@ -212,6 +214,9 @@ pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Re
         refuse_twice(&steps.parts, &part)?;
         steps.parts.push(part);
     }
+    if preference_is_stuck(setting, machine) {
+        return Err(KnobError::value(PREFERENCE, STUCK));
+    }
     device::switch_off_what_overrides(&mut steps, machine);
     steps.notes.dedup();
     for phase in Phase::ALL {
@@ -223,7 +228,9 @@ pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Re
             };
             steps.notes.extend(meant.map(named));
         }
-        steps.lines.extend(moves.into_iter().map(|step| line(step, machine)));
+        steps.notes.extend(overridden::left_higher(machine, &moves));
+        let limits_stay = !steps.parts.iter().any(|part| part.named.knob.about().phase == Phase::Limit);
+        steps.lines.extend(moves.into_iter().map(|step| line(step, limits_stay, machine)));
     }
     Ok(steps)
 }
@@ -292,6 +299,14 @@ fn under_governor(
             let sites = named.knob.sites(&named.name, machine, &at)?;
             named.parse_at(text, machine, &sites.sites)?;
         }
+        let stays = !earlier.iter().any(|part| part.named.knob.about().phase == Phase::Mode);
+        if stays && policies.iter().any(|policy| policy.has_own_rules(machine)) {
+            let why = format!(
+                "the driver of {site} chooses frequencies itself and has no governor {governor}; it heeds min_freq and max_freq, \
+                 and `powerband set pstate=passive` brings the kernel's governors"
+            );
+            return Err(KnobError::absent(&named.name, why));
+        }
         let short = named.knob.about().short;
         let hint = format!("governor={governor} {short}={text} together");
         return Err(KnobError::NeedsFirst { knob: named.name, needs: governor, site, found, hint });
@@ -358,10 +373,17 @@ pub(crate) fn moves(parts: &[Part], phase: Phase, machine: &mut dyn Look, now: b
     Ok(moves)
 }
 
-fn line(step: Move, machine: &mut dyn Look) -> StepLine {
+/// One step; `limits_stay` where the setting moves no limit of the frequency.
+fn line(step: Move, limits_stay: bool, machine: &mut dyn Look) -> StepLine {
     let knob = step.named.knob;
     let already = knob.skips_when_equal() && step.from.as_ref().is_some_and(|from| knob.same(&step.value, from));
-    let becomes = if already { None } else { knob.becomes(&step.value, machine, &step.site) };
+    let mut becomes = if already { None } else { knob.becomes(&step.value, machine, &step.site) };
+    if let (Phase::Frequency, true, Some(policy)) = (knob.about().phase, limits_stay && !already, &step.site.policy)
+        && let Value::Khz(khz) = becomes.as_ref().unwrap_or(&step.value)
+    {
+        let within = overridden::within_limits(machine, policy, *khz);
+        becomes = (within != *khz).then_some(Value::Khz(within)).or(becomes);
+    }
     StepLine {
         knob: step.named.name,
         site: step.site.words(),

@@ -9,6 +9,10 @@ use serde::Serialize;
 use crate::look::ReadFailure;
 use crate::{KnobError, Selection, Site, Sites};
 
+/// Drivers that choose frequencies themselves (Linux 6.12 drivers/cpufreq/intel_pstate.c, amd-pstate.c; before 6.4 the latter
+/// has the other spelling).
+const OWN_RULES: [&str; 3] = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"];
+
 /// A policy's CPUs that are online, and all of them.
 const LISTS: [&str; 2] = ["affected_cpus", "related_cpus"];
 
@@ -48,6 +52,11 @@ impl Policy {
     /// The steps the driver lists, ascending; empty for drivers without a table.
     pub fn steps_khz(&self, machine: &mut dyn Look) -> Vec<u32> {
         cpufreq::steps_khz(machine, &self.folder)
+    }
+
+    /// Whether its driver chooses frequencies itself, under governors performance and powersave of its own.
+    pub(crate) fn has_own_rules(&self, machine: &mut dyn Look) -> bool {
+        self.read(machine, "scaling_driver").is_ok_and(|driver| OWN_RULES.contains(&driver.as_str()))
     }
 
     /// The governors it offers, in the kernel's order; `None` when it does not say.

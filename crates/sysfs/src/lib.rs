@@ -6,6 +6,7 @@ macro_rules! paths {
     ($($name:ident = $path:literal;)*) => { $(#[doc = concat!("`", $path, "`")] pub const $name: &str = $path;)* };
 }
 
+pub mod cgroup;
 pub mod cpufreq;
 pub mod cpuidle;
 pub mod module;

@@ -36,6 +36,11 @@ pub fn present(machine: &mut dyn Look) -> CpuList {
     CpuList::new(numbered(names(machine, CPUS), "cpu").into_iter().map(|(number, _)| number).collect())
 }
 
+/// The CPUs that are threads of the same core as one, itself included; nothing where the kernel does not say.
+pub fn threads_of_core(machine: &mut dyn Look, cpu: u32) -> Option<CpuList> {
+    parsed(machine, &file(cpu, "topology/thread_siblings_list"))
+}
+
 /// The CPUs that are online, where the kernel lists them.
 pub fn online(machine: &mut dyn Look) -> Option<CpuList> {
     parsed(machine, ONLINE)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use powerband_load::{Calibrate, IdleLoad, Load, Stage};
 use powerband_machine::Sampling;
 use powerband_record::{CpuList, LoadVariant, Side, Void, Work};
+use powerband_sysfs::cgroup::HeldBack;
 
 use super::{InForce, WorldBench};
 use crate::execution::{Background, Execution, Place, Ran};
@@ -67,7 +68,10 @@ impl WorldBench<'_> {
     /// Runs one stretch of the load under the meters.
     pub(super) fn stretch(&mut self, stage: &Stage, place: Place) -> Result<Stretch, Halt> {
         let sessions = self.metering.open(self.world, &self.metered);
+        let held_before = self.held_back();
         let ran = Halt::split(self.run_in_silence(&stage.load, place, sessions.watches()))?;
+        let held_after = self.held_back();
+        self.throttling.add(held_before, held_after);
         let nothing = Around::new();
         let after = if ran.is_ok() { Halt::split(self.linger(&sessions))? } else { Ok(Around::new()) };
         let metered = sessions.close(
@@ -93,6 +97,12 @@ impl WorldBench<'_> {
             finishes: ran.finishes,
             repeated,
         })
+    }
+
+    /// How often a limit around powerband has held loads back, by the kernel's count.
+    fn held_back(&mut self) -> Option<HeldBack> {
+        let near = self.near();
+        self.throttling.look(self.world.machine(near)?)
     }
 
     /// Finds out what 100 % is, under the reference, before the first trial of a load that is a share of it.

@@ -169,8 +169,13 @@ impl Knob for Nic {
             return self.everywhere(name, machine);
         };
         match machine.coalescing(device) {
-            // Whether the driver has the parameter, the kernel says in its own words.
-            Ok(_) => Ok(Sites { sites: vec![self.site(device)], ..Sites::default() }),
+            Ok(has) if has.get(self.about.short).is_some() => {
+                Ok(Sites { sites: vec![self.site(device)], ..Sites::default() })
+            }
+            Ok(has) => {
+                let why = format!("the driver of {device} does not have it; it has {}", listed(&has));
+                Err(KnobError::absent(name, why))
+            }
             Err(Errno::ENODEV | Errno::EINVAL | Errno::ERANGE) => {
                 let there = self.everywhere(name, machine)?.sites.into_iter().map(|site| site.name).collect();
                 Err(KnobError::NoSite { knob: name.into(), site: device.into(), there })

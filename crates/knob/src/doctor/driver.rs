@@ -1,8 +1,10 @@
 //! The driver that changes the clock: what it rules out, how to get another, why there may be none.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::Look;
+use powerband_record::CpuList;
 use powerband_sysfs::cpufreq::{AMD_STATUS, INTEL_STATUS};
+use powerband_sysfs::{text, topology};
 
 use super::config::{Config, SymbolState};
 use super::place::Place;
@@ -10,6 +12,9 @@ use super::{DoctorFinding, Section};
 use crate::look::{PolicyInfo, cpufreq};
 
 const ABOUT: &str = "driver";
+
+/// Cores that are named at most.
+const NAMED_CORES: usize = 4;
 
 /// The driver in charge, by its policies, or why there is none.
 pub(super) fn section(machine: &mut dyn Look, place: &Place, config: Option<&Config>, cmdline: &str) -> Section {
@@ -28,6 +33,7 @@ pub(super) fn section(machine: &mut dyn Look, place: &Place, config: Option<&Con
                 let told = format!("{} have no CPU online and are left out", asleep.join(", "));
                 findings.push(DoctorFinding::note("offline", told));
             }
+            findings.extend(shared_cores(machine, &policies));
             findings.extend(firmware(&policies));
         }
         Err(_) => findings.push(absent(place, config, cmdline)),
@@ -79,6 +85,28 @@ fn rules_out(machine: &mut dyn Look, driver: &str) -> Option<DoctorFinding> {
         }
         _ => None,
     }
+}
+
+/// Cores whose threads have policies of their own, or are offline.
+fn shared_cores(machine: &mut dyn Look, policies: &[PolicyInfo]) -> Option<DoctorFinding> {
+    let is_off = matches!(text(machine, topology::SMT_CONTROL).as_deref(), Some("off" | "forceoff"));
+    let all_cpus = policies.iter().flat_map(|policy| policy.policy.online.as_slice());
+    let cores = all_cpus.filter_map(|&cpu| topology::threads_of_core(machine, cpu));
+    let apart = |core: &CpuList| {
+        let holds = |policy: &&PolicyInfo| core.as_slice().iter().any(|&cpu| policy.policy.cpus.contains(cpu));
+        policies.iter().filter(holds).count() > 1
+    };
+    let cores: BTreeSet<String> = cores.filter(apart).map(|core| core.to_string()).collect();
+    if cores.is_empty() {
+        let told = "hyper-threads are off; a core may still follow what its offline thread asked for last";
+        return is_off.then(|| DoctorFinding::note("siblings", told).with("limit a CPU before it goes offline"));
+    }
+    let more = cores.len().saturating_sub(NAMED_CORES);
+    let named: Vec<String> = cores.into_iter().take(NAMED_CORES).map(|core| format!("cpus {core}")).collect();
+    let more = if more > 0 { format!("; and {more} more cores") } else { String::new() };
+    let told = format!("the threads of a core have a policy each: {}{more}", named.join("; "));
+    let todo = "set all threads of a core alike: it runs at the highest frequency that one of them asks for";
+    Some(DoctorFinding::note("siblings", told).with(todo))
 }
 
 /// Firmware that holds the clock below what the CPU can do.

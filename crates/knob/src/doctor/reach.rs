@@ -1,10 +1,10 @@
 //! What of the catalogue has a place on this machine, asked of the catalogue itself.
 use powerband_machine::{Errno, Look};
-use powerband_sysfs::{proc, topology};
+use powerband_sysfs::{cgroup::CpuLimit, proc, topology};
 
 use super::{DoctorFinding, Section};
 use crate::catalogue::ALL;
-use crate::{KnobError, Selection, Site};
+use crate::{Knob, KnobError, Selection, Site};
 
 /// What has no name of its own yet and can be turned as a file: what it is, and a file of it.
 const FILES: [(&str, &str); 4] = [
@@ -72,6 +72,8 @@ impl Reach {
         let (mut here, mut why): (Vec<(&str, Vec<Site>)>, Option<KnobError>) = (Vec::new(), None);
         for (knob, name) in names.filter(|(_, name)| name.starts_with(&prefix)) {
             match knob.sites(name, machine, &Selection::everywhere()) {
+                // Without its governor it does nothing.
+                Ok(sites) if family == "cpufreq" && lacks_governor(knob, &sites.sites, machine) => {}
                 Ok(sites) => here.push((knob.about().short, sites.sites)),
                 Err(error) => why = why.or(Some(error)),
             }
@@ -110,7 +112,18 @@ impl Reach {
             let todo = "take cgroup_disable=cpu off the kernel's command line, or enable CONFIG_CFS_BANDWIDTH";
             DoctorFinding::missing("cgroup.cpu_quota", "this kernel has no cpu controller", todo)
         });
+        self.findings.extend(CpuLimit::find(machine).map(|limit| {
+            let told = format!("powerband and its loads may use {:.2} CPUs together ({})", limit.cpus, limit.file);
+            DoctorFinding::note("quota", told)
+                .with("measure outside of that limit, as outside of the container, or raise it")
+        }));
     }
+}
+
+/// Whether a driver chooses frequencies itself and has not the governor that a knob needs.
+fn lacks_governor(knob: &dyn Knob, sites: &[Site], machine: &mut dyn Look) -> bool {
+    let mut policies = sites.iter().filter_map(|site| site.policy.as_ref());
+    knob.governor().is_some() && policies.any(|policy| policy.has_own_rules(machine))
 }
 
 /// `cpu 3 57 1`: name, hierarchy, groups, enabled.

@@ -1,14 +1,49 @@
 //! A driver's change of mode, which comes before everything else: the governors that are offered until then say nothing of
 //! those that will be.
 use powerband_machine::Look;
+use powerband_record::{Assignment, Setting};
 
 use super::{Move, Part};
 use crate::catalogue::{MAINLINE, STATUS};
 use crate::doctor::governors_built;
-use crate::{Knob, KnobError, Named, Phase, Selection, Site, Value};
+use crate::policy::policies;
+use crate::{Knob, KnobError, Named, Phase, Selection, Site, Value, resolve};
 
 /// The governors of a driver with its own rules.
 const OF_ACTIVE: [&str; 2] = ["performance", "powersave"];
+
+/// The knob of the preference.
+pub(super) const PREFERENCE: &str = "cpufreq.epp";
+
+/// Why it may be refused.
+pub(super) const STUCK: &str = "under the governor performance it stays performance: set governor=powersave as well";
+
+/// Whether a setting asks for a preference that its governor rules out: a driver with its own rules takes performance alone under
+/// the governor performance (Linux 6.12 intel_pstate.c, intel_pstate_set_energy_pref_index; amd-pstate.c,
+/// store_energy_performance_preference).
+#[must_use]
+pub fn preference_is_stuck(setting: &Setting, machine: &mut dyn Look) -> bool {
+    let last = |name: &str| {
+        let is_it = |it: &&Assignment| resolve(&it.knob.name).is_ok_and(|named| named.name == name);
+        let found = setting.assignments.iter().rev().find(is_it)?;
+        Some((found.value.trim().to_lowercase(), found.knob.site.clone()))
+    };
+    let Some((preference, site)) = last(PREFERENCE) else { return false };
+    let mode = last(STATUS.about().name).map(|(mode, _)| mode);
+    if ["performance", "0"].contains(&preference.as_str()) || mode.as_ref().is_some_and(|mode| mode != "active") {
+        return false;
+    }
+    let all = policies(machine, PREFERENCE).map(|all| all.active).unwrap_or_default();
+    let own_rules = mode.is_some() || all.iter().any(|policy| policy.has_own_rules(machine));
+    own_rules
+        && match last("cpufreq.governor") {
+            Some((governor, there)) => governor == "performance" && there == site,
+            None => {
+                let mut governors = all.iter().map(|policy| policy.read(machine, "scaling_governor"));
+                !all.is_empty() && governors.all(|read| read.is_ok_and(|governor| governor == "performance"))
+            }
+        }
+}
 
 /// The governors of a driver in one of its modes.
 #[derive(Clone, Debug)]

@@ -35,6 +35,8 @@ const FILES: &str = "\
 /proc/sys/net/ipv6/conf/all/disable_ipv6 0
 /proc/sys/net/ipv6/conf/eth0/disable_ipv6 1
 /proc/sys/net/ipv6/conf/lo/disable_ipv6 0
+/proc/sys/net/ipv6/conf/eth0/mtu 1400
+/proc/sys/net/ipv6/conf/lo/mtu 65535
 /proc/sys/kernel/watchdog 1
 /proc/sys/kernel/nmi_watchdog 0
 /proc/sys/kernel/soft_watchdog 1
@@ -58,6 +60,8 @@ const FILES: &str = "\
 /sys/devices/system/cpu/cpu0/hotplug/state 200
 /proc/sys/vm/nr_hugepages 0
 /proc/sys/vm/nr_hugepages_mempolicy 0
+/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages 0
+/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy 0
 /proc/sys/kernel/unprivileged_bpf_disabled 2
 /proc/sys/kernel/tainted 0
 /sys/block/vda/queue/nr_requests 64
@@ -136,8 +140,8 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         (VM, "dirty_ratio") => put(&format!("{VM}/dirty_bytes"), "0"),
         (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
         (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
-        (VM, "nr_hugepages") => put(&format!("{VM}/nr_hugepages_mempolicy"), text),
-        (VM, "nr_hugepages_mempolicy") => put(&format!("{VM}/nr_hugepages"), text),
+        (_, "nr_hugepages") => put(&format!("{folder}/nr_hugepages_mempolicy"), text),
+        (_, "nr_hugepages_mempolicy") => put(&format!("{folder}/nr_hugepages"), text),
         (VM, "twin_a") => put(&format!("{VM}/twin_b"), "0"),
         ("/proc/sys/net/ipv4", "ip_forward") | ("/proc/sys/net/ipv4/conf/all", "forwarding") => {
             for name in ["all", "eth0", "lo"] {
@@ -147,10 +151,14 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
             put("/proc/sys/net/ipv4/ip_forward", text);
         }
         ("/proc/sys/net/ipv6/conf/all", _) => {
-            for name in ["eth0", "lo"] {
+            for (name, mtu) in [("eth0", "1500"), ("lo", "65536")] {
                 put(&format!("/proc/sys/net/ipv6/conf/{name}/{file}"), text);
+                if file == "disable_ipv6" {
+                    put(&format!("/proc/sys/net/ipv6/conf/{name}/mtu"), mtu);
+                }
             }
         }
+        (_, "disable_ipv6") => put(&format!("{folder}/mtu"), "9000"),
         (_, "no_turbo") => {
             put(path, text);
             fake.files.insert(format!("{ROOT}/policy0/scaling_max_freq"), "2400000\n".to_owned());
@@ -197,7 +205,10 @@ sysctl.vm.dirty_bytes=500000000
 sysctl.vm.dirty_ratio=10
 sysctl.vm.dirty_bytes=500000000 sysctl.vm.dirty_ratio=10
 sysctl.vm.dirty_ratio=10 sysctl.vm.dirty_bytes=500000000
-sysctl.vm.nr_hugepages=1 sysctl.vm.nr_hugepages_mempolicy=1
+sysctl.vm.nr_hugepages=1 sysctl.vm.nr_hugepages_mempolicy=2
+sysctl.vm.nr_hugepages_mempolicy=1 sysctl.vm.nr_hugepages=2
+file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=1 file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy=2
+file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy=1 file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=2
 sysctl.vm.overcommit_kbytes=100000
 sysctl.vm.overcommit_ratio=60
 sysctl.net.ipv4.ip_local_reserved_ports=8080
@@ -205,6 +216,7 @@ sysctl.net.ipv4.ip_forward=1
 sysctl.net.ipv4.conf.all.forwarding=1
 sysctl.net.ipv6.conf.all.forwarding=1
 sysctl.net.ipv6.conf.all.disable_ipv6=1
+sysctl.net.ipv6.conf.lo.disable_ipv6=1
 file:/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled=never
 pstate.no_turbo=0
 sysctl.kernel.watchdog=0
@@ -247,12 +259,18 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         ("sysctl.kernel.unprivileged_bpf_disabled=1", "takes no other value after 1"),
         ("sysctl.kernel.unprivileged_bpf_disabled=0x1", "takes no other value after 1"),
         ("sysctl.kernel.tainted=0", "removes none"),
+        ("sysctl.net.ipv6.conf.eth1.disable_ipv6=1", "eth1 would lose its addresses"),
+        ("sysctl.net.ipv6.conf.all.disable_ipv6=1", "eth1 would lose its addresses"),
         ("file:/sys/devices/system/cpu/cpu0/hotplug/target=1", "it shows 0, but 200 is in force"),
         ("sysctl.vm.twin_a=5", "changes /proc/sys/vm/twin_b"),
         ("file:/sys/kernel/mm/absent=1", "does not exist"),
     ];
     for (case, why) in cases {
         let mut machine = machine();
+        let addresses =
+            "fe800000000000000000000000000001 02 40 20 80 eth0\nfd000000000000000000000000000001 03 40 00 80 eth1\n";
+        machine.files.insert("/proc/net/if_inet6".to_owned(), addresses.to_owned());
+        machine.files.insert("/proc/sys/net/ipv6/conf/eth1/disable_ipv6".to_owned(), "0\n".to_owned());
         let before = machine.files.clone();
         let setting = Setting::parse(case).unwrap();
         let error = apply(&mut machine, &setting, Hold::Held, &Selection::everywhere()).unwrap_err();
