@@ -148,6 +148,7 @@ fn absent(place: &Place, config: Option<&Config>, cmdline: &str) -> DoctorFindin
             "`modprobe acpi-cpufreq`; if that says no such device, let the operating system control power in the BIOS \
              (P-states, SpeedStep, Cool'n'Quiet)",
         ),
+        _ if !place.firmware => DoctorFinding::missing(ABOUT, told, "load the driver of this hardware, if it has one"),
         _ => DoctorFinding::missing(
             ABOUT,
             told,

@@ -11,6 +11,8 @@ pub(super) struct Place {
     pub(super) virtual_by: Option<String>,
     /// The container's kind.
     pub(super) container: Option<String>,
+    /// Whether there is a BIOS or UEFI that somebody could look into.
+    pub(super) firmware: bool,
     /// Of `/sys` and `/proc/sys`, those that are mounted read-only.
     pub(super) read_only: Vec<&'static str>,
 }
@@ -29,6 +31,9 @@ const FIRMWARE: [(&str, &str); 10] = [
     ("Bochs", "Bochs"),
 ];
 
+/// Who made the machine, where firmware says it.
+const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
+
 /// Files that only a container has, and its kind.
 const CONTAINER_FILES: [(&str, &str); 2] = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
 
@@ -40,7 +45,8 @@ impl Place {
     /// Looks for signs of each.
     pub(super) fn look(machine: &mut dyn Look) -> Place {
         let read_only = read_only(&machine.read(proc::OWN_MOUNTS).unwrap_or_default());
-        Place { virtual_by: hypervisor(machine), container: container(machine), read_only }
+        let firmware = machine.read(VENDOR).is_ok();
+        Place { virtual_by: hypervisor(machine), container: container(machine), firmware, read_only }
     }
 
     /// What it means for what can be turned.
@@ -71,6 +77,9 @@ fn hypervisor(machine: &mut dyn Look) -> Option<String> {
     let firmware: Vec<String> = dmi.iter().filter_map(|file| read(&format!("/sys/class/dmi/id/{file}"))).collect();
     let told = FIRMWARE.iter().find(|(word, _)| firmware.iter().any(|text| text.contains(word)));
     let tree = read("/proc/device-tree/hypervisor/compatible").filter(|name| !name.is_empty());
+    // Windows starts it without firmware's tables.
+    let wsl = read(proc::OSRELEASE).filter(|release| release.to_lowercase().contains("microsoft"));
+    let tree = tree.or_else(|| wsl.map(|_| "WSL2".to_owned()));
     let flagged = read(proc::CPUINFO).is_some_and(|text| proc::has_flag(&text, "hypervisor"));
     let by = told.map(|(_, name)| (*name).to_owned()).or(named).or(tree);
     by.or_else(|| flagged.then(|| "its CPU says that a hypervisor runs it".to_owned()))

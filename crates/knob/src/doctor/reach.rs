@@ -90,8 +90,12 @@ impl Reach {
         }
         self.devices |= family == "nic";
         let mut sites: Vec<&str> = here.iter().flat_map(|(_, sites)| sites).map(|site| site.name.as_str()).collect();
-        sites.sort_unstable();
+        // policy2 before policy10.
+        sites.sort_unstable_by_key(|name| (name.len(), *name));
         sites.dedup();
+        if sites.len() > 1 {
+            sites.retain(|name| *name != "-");
+        }
         let knobs: Vec<&str> = here.iter().map(|(short, _)| *short).collect();
         self.findings.push(DoctorFinding::ok(about, format!("{} at {}", knobs.join(", "), few(&sites))));
         true

@@ -231,8 +231,8 @@ fn nothing(model: &Model) -> String {
             if few < sentence::first_look(model) =>
         {
             format!(
-                "Nothing could be compared: it ended after {}, and the first look comes after {}; allow more with --blocks or \
-                 --budget.",
+                "Nothing could be compared: it ended after {}, and the first look comes after {}; allow more with -r, --blocks \
+                 or --budget.",
                 counted(few, "block"),
                 sentence::first_look(model)
             )
