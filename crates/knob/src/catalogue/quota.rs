@@ -1,5 +1,6 @@
-//! `cgroup.cpu_quota`: how much CPU the load may use, by a control group of its own.
+//! `cgroup.cpu_quota`: how much CPU the load may use, by a control group of its own, or a unit of systemd's, by its group.
 use powerband_machine::{Action, Change, Errno, Look};
+use powerband_sysfs::cgroup::MOUNTED;
 
 use crate::knob::Turning;
 use crate::{About, Knob, KnobError, Landed, Phase, Scope, Selection, Site, Sites, Value, value::parse_quota};
@@ -17,7 +18,8 @@ const ABOUT: About = About {
     summary: "how much CPU the load and its children may use together",
     doc: "A control group is made for the load, so this works on every machine, a virtual one without cpufreq included: \
           25% behaves like a CPU at a quarter of its speed, in slices. 100% is one whole CPU and 250% two and a half; \
-          limits of groups above still hold. The group ends with the load.",
+          limits of groups above still hold. The group ends with the load. `cgroup.cpu_quota@nginx.service=50%` limits a unit \
+          of systemd's instead (control groups of version 2): a server under test, where the load only asks it for work.",
     accepts: "1% to 6553600%, a bare number is percent",
     needs: "",
     source: "Linux Documentation/admin-guide/cgroup-v2.rst (cpu.max), Documentation/scheduler/sched-bwc.rst (cpu.cfs_quota_us)",
@@ -37,15 +39,66 @@ const SITE: &str = "load";
 /// What group names begin with.
 const PREFIX: &str = "powerband-load-";
 
+/// What names of systemd's units with a control group end in.
+const UNITS: [&str; 3] = [".service", ".slice", ".scope"];
+
+/// The file of a group that limits it (version 2).
+const LIMIT: &str = "cpu.max";
+
+/// The period of a unit's limit, us: the kernel's and systemd's own.
+const PERIOD_US: u64 = 100_000;
+
+/// Groups below groups that a unit is looked for in: a user's service is four below the root.
+const DEPTH: usize = 5;
+
+/// The folder of a unit's group.
+fn unit_folder(name: &str, unit: &str, machine: &mut dyn Look) -> Result<String, KnobError> {
+    let mut folders = vec![MOUNTED.to_owned()];
+    for _ in 0..DEPTH {
+        let mut below = Vec::new();
+        for folder in &folders {
+            let entries = machine.list(folder).unwrap_or_default().into_iter().filter(|entry| entry.folder);
+            below.extend(entries.map(|entry| format!("{folder}/{}", entry.name)));
+        }
+        let ends = format!("/{unit}");
+        if let Some(found) = below.iter().find(|folder| folder.ends_with(&ends)) {
+            return match machine.read(&format!("{found}/{LIMIT}")) {
+                Ok(_) => Ok(found.clone()),
+                Err(_) => {
+                    let why =
+                        format!("{found} has no {LIMIT}: systemctl set-property {unit} CPUAccounting=yes makes one");
+                    Err(KnobError::absent(name, why))
+                }
+            };
+        }
+        folders = below.into_iter().filter(|folder| UNITS.iter().any(|end| folder.ends_with(end))).collect();
+    }
+    Err(KnobError::absent(name, format!("no control group below {MOUNTED} is called {unit}; is it running?")))
+}
+
+/// The share of a CPU that a limit (`25000 100000`, `max 100000`) is, millionths.
+fn of_limit(text: &str) -> Option<u64> {
+    let (quota_us, period_us) = text.trim().split_once(' ')?;
+    let (quota_us, period_us): (u64, u64) = (quota_us.parse().ok()?, period_us.parse().ok()?);
+    quota_us.checked_mul(1_000_000)?.checked_div(period_us)
+}
+
 impl Knob for CpuQuotaKnob {
     fn about(&self) -> &'static About {
         &ABOUT
     }
 
-    fn sites(&self, name: &str, _machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
+    fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         match at.site.as_deref() {
             None | Some(SITE | "-") => {
                 Ok(Sites { sites: vec![Site { name: SITE.into(), path: None, policy: None }], ..Sites::default() })
+            }
+            Some(unit) if UNITS.iter().any(|end| unit.ends_with(end)) => {
+                let path = format!("{}/{LIMIT}", unit_folder(name, unit, machine)?);
+                Ok(Sites {
+                    sites: vec![Site { name: unit.into(), path: Some(path), policy: None }],
+                    ..Sites::default()
+                })
             }
             Some(site) => Err(KnobError::NoSite { knob: name.into(), site: site.into(), there: vec![SITE.into()] }),
         }
@@ -64,11 +117,13 @@ impl Knob for CpuQuotaKnob {
     }
 
     fn only_held(&self) -> Option<&'static str> {
-        Some("it applies to the load's own control group and ends with it")
+        Some(
+            "it applies to the load's own control group and ends with it; for a unit, type systemctl set-property UNIT CPUQuota=…",
+        )
     }
 
     fn same(&self, asked: &Value, reads: &str) -> bool {
-        let reads = parse_quota(reads).ok().filter(|_| reads.trim().ends_with('%'));
+        let reads = parse_quota(reads).ok().filter(|_| reads.trim().ends_with('%')).or_else(|| of_limit(reads));
         asked.number().zip(reads).is_some_and(|(asked, reads)| asked.abs_diff(reads) <= ROUNDING)
     }
 
@@ -76,8 +131,14 @@ impl Knob for CpuQuotaKnob {
         Landed::Clamped { to: reads.to_owned() }
     }
 
-    fn turn(&self, value: &Value, machine: &mut dyn Change, _site: &Site) -> Result<Turning, Errno> {
+    fn turn(&self, value: &Value, machine: &mut dyn Change, site: &Site) -> Result<Turning, Errno> {
         let quota = value.quota().ok_or(Errno::EINVAL)?;
+        if let Some(path) = site.path.clone() {
+            let before = machine.read(&path)?.trim_end().to_owned();
+            let text = format!("{} {PERIOD_US}", quota.millionths * PERIOD_US / 1_000_000);
+            let undo = Some(Action::WriteFile { path: path.clone(), text: before.clone() });
+            return Ok(Turning { action: Action::WriteFile { path, text }, undo, before: Some(before) });
+        }
         // Rising past every entry that is still open keeps the name clear of a group that could not be removed.
         let number = machine.open_entries().iter().map(|entry| entry.id.0).max().map_or(1, |id| id + 1);
         // Groups are the machine's, ledgers are not: the owner keeps two of them apart.
