@@ -2,13 +2,15 @@
 //!
 //! Nothing is mounted outside, and the command, with all it started, ends when powerband does, however that ends.
 use std::io::{self, PipeWriter, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use powerband_machine::{Errno, StopSignal, World};
-use powerband_sysfs::{power, proc, topology::CPU_BUS, topology::SYSTEM};
+use powerband_sysfs::{net::NET, power, proc, topology::CPU_BUS, topology::SYSTEM};
+use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::UnshareFlags;
@@ -18,7 +20,10 @@ use crate::{Extent, Mount, MountError, init};
 
 /// What is covered, in this order: all of the machine, its CPUs and its memory nodes, is mounted on the last. Below /dev/cpu are
 /// registers of processors, which a simulated one does not have.
-const COVERED: [&str; 6] = ["/dev/cpu", CPU_BUS, power::POWERCAP, proc::CPUINFO, proc::STAT, SYSTEM];
+const COVERED: [&str; 7] = ["/dev/cpu", NET, CPU_BUS, power::POWERCAP, proc::CPUINFO, proc::STAT, SYSTEM];
+
+/// Where the kernel shows devices by their classes.
+const CLASSES: &str = "/sys/class";
 
 /// Variables of the command. libudev takes a file system for sysfs by its magic number, which FUSE cannot have, unless it is told
 /// not to look. hwloc asks the processor itself, which CPUs this process may use, and which of them are near a PCI device: all
@@ -127,6 +132,9 @@ fn cover(trouble: &PipeWriter) -> io::Result<()> {
     mount("proc", "/proc", "proc", flags, None).map_err(named("/proc"))?;
     for place in COVERED {
         let other = format!("{SYSTEM}{place}");
+        if place == power::POWERCAP && Path::new(&other).exists() && !Path::new(place).exists() {
+            add_class(place).map_err(|error| named(place)(errno_of(&error)))?;
+        }
         if !Path::new(place).exists() {
             continue;
         }
@@ -137,6 +145,25 @@ fn cover(trouble: &PipeWriter) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Makes room for a class of devices that this kernel does not have: nobody makes a folder in sysfs, so that the other classes
+/// are mounted again in a folder that takes its place.
+fn add_class(place: &str) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let covered = rustix::fs::open(CLASSES, flags, Mode::empty())?;
+    mount("none", CLASSES, "tmpfs", MountFlags::empty(), None)?;
+    for class in std::fs::read_dir(format!("/proc/self/fd/{}", covered.as_raw_fd()))? {
+        let class = class?;
+        let again = Path::new(CLASSES).join(class.file_name());
+        std::fs::create_dir(&again)?;
+        mount_bind(class.path(), again)?;
+    }
+    std::fs::create_dir(place)
+}
+
+fn errno_of(error: &io::Error) -> rustix::io::Errno {
+    rustix::io::Errno::from_raw_os_error(error.raw_os_error().unwrap_or(Errno::EIO.0))
 }
 
 /// Starts the command below an init of its own, which is ended when we are killed, as its machine goes with us.

@@ -132,7 +132,8 @@ impl Look for ShellDevice {
                 | Errno::EPERM
                 | Errno::ENOTDIR
                 | Errno::ENOLINK
-                | Errno::EOPNOTSUPP),
+                | Errno::EOPNOTSUPP
+                | Errno::ENOSYS),
             ) => Err(errno),
             _ => self.handles.open(path),
         }

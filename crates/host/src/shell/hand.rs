@@ -188,7 +188,9 @@ fn check(path: &str) -> Result<(), Errno> {
 /// Why a place cannot be read through a shell, if so.
 fn unreadable(path: &str) -> Option<Errno> {
     match Readable::of(path) {
-        Readable::Coalescing(_) | Readable::Command(_) | Readable::Perf(_) => Some(Errno::EOPNOTSUPP),
+        // Not the driver's answer: it was never asked.
+        Readable::Coalescing(_) => Some(Errno::ENOSYS),
+        Readable::Command(_) | Readable::Perf(_) => Some(Errno::EOPNOTSUPP),
         Readable::File(_) | Readable::Lines(_) => check(path).err(),
     }
 }
@@ -361,7 +363,7 @@ mod tests {
         assert!(work(&write("/x", "it's")).is_ok());
         assert_eq!(unreadable("/x"), None);
         let place = CoalescingPlace { device: "eth0", names: Vec::new() }.to_string();
-        assert_eq!(unreadable(&place), Some(Errno::EOPNOTSUPP));
+        assert_eq!(unreadable(&place), Some(Errno::ENOSYS));
         assert_eq!(unreadable("perf:msr/tsc@cpu0"), Some(Errno::EOPNOTSUPP));
     }
 }

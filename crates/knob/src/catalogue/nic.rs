@@ -120,6 +120,9 @@ pub(crate) fn has_carrier(machine: &mut dyn Look, device: &str) -> bool {
     text(machine, &net::file(device, "carrier")).is_some_and(|text| text == "1")
 }
 
+/// Why nothing is known of a driver behind a shell.
+const UNASKED: &str = "drivers of network devices cannot be asked through a shell; use ssh: or cmd:";
+
 impl Nic {
     fn site(&self, device: &str) -> Site {
         let place = CoalescingPlace { device, names: vec![self.about.short] };
@@ -134,6 +137,7 @@ impl Nic {
                 Ok(has) if has.get(self.about.short).is_some() => sites.push(self.site(device)),
                 Ok(has) => others.push(format!("that of {device} has {}", listed(&has))),
                 Err(Errno::EOPNOTSUPP) => others.push(format!("that of {device} coalesces nothing")),
+                Err(Errno::ENOSYS) => return Err(KnobError::absent(name, UNASKED)),
                 Err(errno) => others.push(format!("{device} answers {errno}")),
             }
         }
@@ -181,6 +185,7 @@ impl Knob for Nic {
                 Err(KnobError::NoSite { knob: name.into(), site: device.into(), there })
             }
             Err(Errno::EOPNOTSUPP) => Err(KnobError::absent(name, format!("the driver of {device} coalesces nothing"))),
+            Err(Errno::ENOSYS) => Err(KnobError::absent(name, UNASKED)),
             Err(errno) => Err(KnobError::absent(name, format!("{device} answers {errno}"))),
         }
     }

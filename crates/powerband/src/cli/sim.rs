@@ -40,9 +40,10 @@ pub(crate) enum SimVerb {
     /// Run a command that sees the simulated machine's CPUs in place of this machine's
     ///
     /// The command runs in a mount namespace of its own, in which /sys/devices/system, /sys/bus/cpu/devices,
-    /// /sys/class/powercap, /dev/cpu, /proc/cpuinfo and /proc/stat are those of the simulated machine; all else, such as
-    /// /proc/sys, is still this machine's. It also has a PID namespace of its own: what it started ends when it ends. Its exit code is
-    /// passed on. SYSTEMD_DEVICE_VERIFY_SYSFS=0 is set for it, without which programs that use libudev (TuneD) find no
+    /// /sys/class/powercap, /sys/class/net, /dev/cpu, /proc/cpuinfo and /proc/stat are those of the simulated machine; all
+    /// else, such as /proc/sys, is still this machine's. It also has a PID namespace of its own: what it started ends when it
+    /// ends; and a network namespace with the loopback device alone, so that ethtool changes no card of this machine. Its exit
+    /// code is passed on. SYSTEMD_DEVICE_VERIFY_SYSFS=0 is set for it, without which programs that use libudev (TuneD) find no
     /// CPUs, and HWLOC_COMPONENTS and HWLOC_ALLOW, without which lstopo also asks this machine's processor.
     /// Example: powerband sim enter laptop -- lscpu
     Enter {
