@@ -37,6 +37,7 @@ mod kernel_files;
 mod killed;
 mod leavings;
 mod left_running;
+mod limited;
 mod listed;
 mod locked;
 mod metered;
