@@ -124,7 +124,11 @@ impl LoadKind for CommandLoad {
     }
 
     fn parts(&self, rig: &RigEnds) -> Vec<LoadPart> {
+        let read = self.driver().filter(|driver| !driver.metrics().is_empty());
+        let mut env = read.map(|driver| driver.env().clone()).unwrap_or_default();
+        env.extend(self.set.env.clone());
         let invocation = Invocation {
+            env,
             input: self.input.clone(),
             output: match &self.output {
                 CommandOutput::File(path) => Some(path.clone()),

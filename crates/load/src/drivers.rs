@@ -1,28 +1,31 @@
 //! The field's own load tools: which of them a command calls, what can be read of its output, and when that is no measurement.
-//! What is particular to a tool is in its own file; what all share (options, figures, what a reading holds) is here.
+//! What is particular to a tool is its row in `tools.toml`; a reader in code is for what a row cannot say.
 mod cyclictest;
+mod document;
 mod iperf3;
 mod json;
 mod mpirun;
-mod nuttcp;
 mod options;
 mod perf_stat;
-mod ping;
-mod sockperf;
-mod wrk;
+mod row;
+mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use document::tools_page;
 pub(crate) use json::short;
 use powerband_machine::Finished;
 use powerband_record::{MAX_LOST_PERCENT, Metric, Output, Void};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use table::{Reader, Tool, basename, by_name, recognised, table};
 
 use crate::metric::{judged, shown};
+use crate::pick::most;
 
 /// Whose output a command prints.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
 #[non_exhaustive]
 pub enum Reads {
     /// That of the program it begins with, if that is a tool known here.
@@ -30,35 +33,9 @@ pub enum Reads {
     Auto,
     /// Nobody's: nothing is read of what it prints but what metrics ask for.
     None,
-    /// nuttcp's with `-fparse`.
-    Nuttcp,
-    /// iperf3's with `--json`.
-    Iperf3,
-    /// ping's: of iputils, busybox or inetutils.
-    Ping,
-    /// cyclictest's with `-q` or `--json=/dev/stdout`.
-    Cyclictest,
-    /// sockperf's: `ping-pong` and `under-load`.
-    Sockperf,
-    /// wrk's and wrk2's.
-    Wrk,
-    /// That of `perf stat` with `-x,` or `-j`.
-    PerfStat,
-    /// That of the program `mpirun` starts, without mpirun's own words.
-    Mpirun,
+    /// That of the tool of this name in `tools.toml`.
+    Tool(&'static str),
 }
-
-/// Names that [`Reads`] has, and the programs each is recognised by.
-const TOOLS: [(&str, Reads, &[&str]); 8] = [
-    ("nuttcp", Reads::Nuttcp, &["nuttcp"]),
-    ("iperf3", Reads::Iperf3, &["iperf3"]),
-    ("ping", Reads::Ping, &["ping", "ping4", "ping6"]),
-    ("cyclictest", Reads::Cyclictest, &["cyclictest"]),
-    ("sockperf", Reads::Sockperf, &["sockperf"]),
-    ("wrk", Reads::Wrk, &["wrk", "wrk2"]),
-    ("perf_stat", Reads::PerfStat, &["perf"]),
-    ("mpirun", Reads::Mpirun, &["mpirun", "mpiexec", "orterun"]),
-];
 
 /// Programs that start another one, which is not read unless that is said.
 const LAUNCHERS: [&str; 16] = [
@@ -72,14 +49,29 @@ impl Reads {
     /// # Errors
     /// The names there are.
     pub fn parse(name: &str) -> Result<Reads, String> {
-        let known = TOOLS.iter().find(|(known, ..)| *known == name).map(|&(_, reads, _)| reads);
         match name {
             "auto" => Ok(Reads::Auto),
             "none" => Ok(Reads::None),
-            _ => known.ok_or_else(|| {
-                let names: Vec<&str> = TOOLS.iter().map(|(name, ..)| *name).collect();
-                format!("nothing reads the output of '{name}'; write auto, none, {}", names.join(", "))
+            _ => by_name(name).map(|tool| Reads::Tool(&tool.name)).ok_or_else(|| {
+                let names: Vec<&str> = table().tools.iter().map(|tool| tool.name.as_str()).collect();
+                format!("nothing reads the output of '{name}'; use auto, none, {}", names.join(", "))
             }),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Reads {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Reads::parse(&String::deserialize(deserializer)?).map_err(Error::custom)
+    }
+}
+
+impl From<Reads> for String {
+    fn from(reads: Reads) -> Self {
+        match reads {
+            Reads::Auto => "auto".into(),
+            Reads::None => "none".into(),
+            Reads::Tool(name) => name.into(),
         }
     }
 }
@@ -87,7 +79,7 @@ impl Reads {
 /// A tool as a command calls it.
 #[derive(Clone, Debug)]
 pub(crate) struct Driver {
-    tool: Reads,
+    tool: &'static Tool,
     /// What follows the tool's name.
     words: Vec<String>,
     /// What it promises.
@@ -123,38 +115,25 @@ pub(crate) struct Reading {
     pub(crate) lossy: Option<String>,
 }
 
-/// No network carries more, in Mbit/s; a larger rate is a slip of the tool.
-const MAX_MBIT_S: f64 = 1e8;
-
 /// The driver of a command, if one reads its output.
 pub(crate) fn driver(argv: &[String], reads: Reads) -> Option<Driver> {
     let (tool, words) = match reads {
         Reads::None => return None,
-        Reads::Auto => recognised(argv)?,
-        tool => (tool, behind(argv, tool)),
+        Reads::Auto => recognised(argv).map(|(tool, words)| (tool, words.to_vec()))?,
+        Reads::Tool(name) => by_name(name).map(|tool| (tool, after(argv, tool)))?,
     };
-    let mut call = tool.call(&words)?;
+    let mut call = match tool.reader {
+        Reader::Row => row::call(tool, &words)?,
+        Reader::Iperf3 => iperf3::call(&words),
+        Reader::Cyclictest => cyclictest::call(&words),
+        Reader::PerfStat => perf_stat::call(&words),
+        Reader::Mpirun => Call::default(),
+    };
     if call.unreadable.is_some() && reads == Reads::Auto {
         call.metrics.clear();
     }
     Some(Driver { tool, words, call })
 }
-
-/// Load tools that print figures nobody reads here: without a word their run time would pass for what they measure.
-const UNREAD: [&str; 12] = [
-    "ab",
-    "fio",
-    "fping",
-    "h2load",
-    "hey",
-    "iperf",
-    "memtier_benchmark",
-    "netperf",
-    "oha",
-    "qperf",
-    "sysbench",
-    "vegeta",
-];
 
 /// What is worth saying about a command before it runs: how to have it read.
 pub(crate) fn advice(argv: &[String], reads: Reads) -> Option<String> {
@@ -162,15 +141,14 @@ pub(crate) fn advice(argv: &[String], reads: Reads) -> Option<String> {
         let (program, rest) = argv.split_first()?;
         let launched = if LAUNCHERS.contains(&basename(program)) { rest } else { &[] };
         if let Some((tool, _)) = (0..launched.len()).find_map(|at| recognised(launched.get(at..)?)) {
-            let &(name, ..) = TOOLS.iter().find(|(_, known, _)| *known == tool)?;
+            let (starts, name) = (basename(program), &tool.name);
             return Some(format!(
-                "{} starts {}, whose output can be read; add --reads {name} (in a plan: reads = \"{name}\")",
-                basename(program),
-                tool.name()
+                "{starts} starts {}, whose output can be read; add --reads {name} (in a plan: reads = \"{name}\")",
+                tool.title()
             ));
         }
         let mut words = std::iter::once(program).chain(launched).map(|word| basename(word));
-        let name = words.find(|name| UNREAD.contains(name))?;
+        let name = words.find(|name| table().unread.iter().any(|unread| unread == name))?;
         return Some(format!(
             "the output of {name} is not read: its run time is measured, and what --metric NAME=regex:PATTERN picks"
         ));
@@ -198,8 +176,15 @@ impl Driver {
             return Err(format!("{} printed more than is kept; let it print less", self.name()));
         }
         let real_s = finished.usage.real_ns as f64 / 1e9;
-        let printed = Printed { stdout: self.whole(&output.stdout), stderr: self.whole(&output.stderr), real_s };
-        let mut reading = self.tool.read(&self.words, &printed)?;
+        let (stdout, stderr) = (uncoloured(&output.stdout), uncoloured(&output.stderr));
+        let printed = Printed { stdout: self.whole(&stdout), stderr: self.whole(&stderr), real_s };
+        let mut reading = match self.tool.reader {
+            Reader::Row => row::read(self.tool, &self.words, &printed)?,
+            Reader::Iperf3 => iperf3::read(&self.words, &printed)?,
+            Reader::Cyclictest => cyclictest::read(&self.words, &printed)?,
+            Reader::PerfStat => perf_stat::read(&self.words, &printed)?,
+            Reader::Mpirun => Reading::default(),
+        };
         for metric in &self.call.metrics {
             if !reading.values.contains_key(&metric.name) {
                 let unsaid = || format!("{} printed no {} this time", self.name(), metric.name);
@@ -211,27 +196,32 @@ impl Driver {
 
     /// What a run that failed says was wrong, where its last line does not.
     pub(crate) fn complaint(&self, output: &Output) -> Option<String> {
-        match self.tool {
-            Reads::Iperf3 => iperf3::complaint(&output.stdout),
-            Reads::Nuttcp => nuttcp::complaint(&output.stdout, &output.stderr),
-            Reads::Mpirun => mpirun::complaint(&output.stderr),
-            _ => None,
+        match self.tool.reader {
+            Reader::Row => row::complaint(self.tool, &output.stdout, &output.stderr),
+            Reader::Iperf3 => iperf3::complaint(&output.stdout),
+            Reader::Mpirun => mpirun::complaint(&output.stderr),
+            Reader::Cyclictest | Reader::PerfStat => None,
         }
     }
 
     /// What the load itself printed, without what its launcher did.
     pub(crate) fn own(&self, output: &Output) -> Option<Output> {
-        (self.tool == Reads::Mpirun).then(|| mpirun::without_chatter(output))
+        (self.tool.reader == Reader::Mpirun).then(|| mpirun::without_chatter(output))
+    }
+
+    /// Environment that its runs have, so that they print numbers and words as they are read here.
+    pub(crate) fn env(&self) -> &BTreeMap<String, String> {
+        &self.tool.env
     }
 
     fn name(&self) -> &'static str {
-        self.tool.name()
+        self.tool.title()
     }
 
     /// A text without a last line that nothing ended: a number at its end may be the beginning of another. Where a JSON
     /// document ends, it says itself.
     fn whole<'t>(&self, text: &'t str) -> &'t str {
-        if self.tool == Reads::Iperf3 {
+        if self.tool.prints_json() {
             text
         } else {
             text.get(..text.rfind('\n').map_or(0, |at| at + 1)).unwrap_or_default()
@@ -239,69 +229,11 @@ impl Driver {
     }
 }
 
-impl Reads {
-    fn name(self) -> &'static str {
-        match self {
-            Reads::PerfStat => "perf stat",
-            _ => TOOLS.iter().find(|(_, tool, _)| *tool == self).map_or("the command", |(name, ..)| name),
-        }
-    }
-
-    /// What a call promises; `None` where the program does something else than a load.
-    fn call(self, words: &[String]) -> Option<Call> {
-        match self {
-            Reads::Nuttcp => Some(nuttcp::call(words)),
-            Reads::Iperf3 => Some(iperf3::call(words)),
-            Reads::Ping => Some(ping::call()),
-            Reads::Cyclictest => Some(cyclictest::call(words)),
-            Reads::Sockperf => Some(sockperf::call(words)),
-            Reads::Wrk => Some(wrk::call(words)),
-            Reads::PerfStat => Some(perf_stat::call(words)),
-            Reads::Mpirun => Some(Call::default()),
-            Reads::Auto | Reads::None => None,
-        }
-    }
-
-    fn read(self, words: &[String], printed: &Printed) -> Result<Reading, String> {
-        match self {
-            Reads::Nuttcp => nuttcp::read(words, printed),
-            Reads::Iperf3 => iperf3::read(words, printed),
-            Reads::Ping => ping::read(words, printed),
-            Reads::Cyclictest => cyclictest::read(words, printed),
-            Reads::Sockperf => sockperf::read(words, printed),
-            Reads::Wrk => wrk::read(words, printed),
-            Reads::PerfStat => perf_stat::read(words, printed),
-            Reads::Auto | Reads::None | Reads::Mpirun => Ok(Reading::default()),
-        }
-    }
-}
-
-/// The tool a command begins with, and the words behind its name.
-fn recognised(argv: &[String]) -> Option<(Reads, Vec<String>)> {
-    let (program, mut rest) = argv.split_first()?;
-    let mut program = basename(program);
-    if program == "busybox" {
-        (program, rest) = rest.split_first().map(|(first, rest)| (first.as_str(), rest))?;
-    }
-    let &(_, tool, _) = TOOLS.iter().find(|(_, _, programs)| programs.contains(&program))?;
-    if tool == Reads::PerfStat {
-        let (verb, rest) = rest.split_first()?;
-        return (verb == "stat").then(|| (tool, rest.to_vec()));
-    }
-    Some((tool, rest.to_vec()))
-}
-
-/// The words behind a tool's name, wherever that is: behind other programs, or in a shell's script.
-fn behind(argv: &[String], tool: Reads) -> Vec<String> {
+/// The words after a tool's name, wherever that is: after other programs, or in a shell's script.
+fn after(argv: &[String], tool: &Tool) -> Vec<String> {
     let words: Vec<String> = argv.iter().flat_map(|word| word.split_whitespace()).map(str::to_owned).collect();
-    let programs = TOOLS.iter().find(|(_, known, _)| *known == tool).map_or(&[][..], |(.., programs)| programs);
-    let at = words.iter().position(|word| programs.contains(&basename(word))).map_or(0, |at| at + 1);
-    let skipped = at + usize::from(tool == Reads::PerfStat && words.get(at).is_some_and(|word| word == "stat"));
-    words.into_iter().skip(skipped).collect()
-}
-
-fn basename(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    let rest = (0..words.len()).find_map(|at| Some(tool.after(words.get(at..)?)?.to_vec()));
+    rest.unwrap_or_default()
 }
 
 /// A figure as tools print them: digits and a decimal point, neither negative nor beyond all bounds.
@@ -339,16 +271,11 @@ impl Reading {
     /// # Errors
     /// A sentence, where no machine can have given such a value.
     fn put(&mut self, name: &str, value: f64, printed: &Printed) -> Result<(), String> {
-        let unit_s = [("_ms", 1e-3), ("_us", 1e-6)].into_iter().find(|(unit, _)| name.ends_with(unit));
-        // What is measured of single packets and wake-ups passes within the run; a moment more is the tool's rounding.
-        let most = match unit_s {
-            Some((_, unit_s)) => (1.01 * printed.real_s + 0.05) / unit_s,
-            None if name.ends_with("_mbit_s") => MAX_MBIT_S,
-            None if name.starts_with("lost_") || name.contains("_lost_") => 100.0,
-            None => f64::MAX,
-        };
+        // A moment more is the tool's rounding.
+        let most = most(name, 1.01 * printed.real_s + 0.05);
         if !value.is_finite() || value < 0.0 || value > most {
-            return Err(format!("what was printed comes to {value} for {name}, which cannot be"));
+            let value = if value.abs() < 1e15 { value.to_string() } else { format!("{value:e}") };
+            return Err(format!("the output has {value} for {name}, which is impossible"));
         }
         self.values.insert(name.to_owned(), value);
         Ok(())

@@ -29,7 +29,7 @@ mod wake;
 pub use command::{CommandLoad, CommandOutput};
 pub use command_line::{CommandLine, Shell, is_shell_text};
 pub use counter::CounterLoad;
-pub use drivers::Reads;
+pub use drivers::{Reads, tools_page};
 pub use error::LoadError;
 pub use idle::IdleLoad;
 pub use kind::{LoadFacts, LoadKind};

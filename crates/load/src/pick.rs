@@ -1,6 +1,7 @@
 //! Metrics a user asks for: `NAME=SOURCE[:higher|lower|info]`, a source being a measured metric (`far/`, `both/` or `all/` in
 //! front of a meter's, `@eth0` behind a network card's), one metric divided by another, a regular expression with one group, or a JSON path.
 mod document;
+mod known;
 mod matches;
 mod number;
 mod reading;
@@ -11,6 +12,7 @@ use regex_lite::Regex;
 use serde_json_path::JsonPath;
 use thiserror::Error;
 
+pub(crate) use known::{Wanted, most};
 pub use matches::Take;
 pub use reading::NumberStyles;
 
@@ -189,7 +191,8 @@ fn compile(pattern: &str) -> Result<Regex, PickError> {
     if regex.captures_len() < 2 { Err(wrong("it has no group; put ( ) around the number")) } else { Ok(regex) }
 }
 
-fn guess(name: &str) -> Better {
+/// Which way is better by a metric's name.
+pub(crate) fn guess(name: &str) -> Better {
     let high = ["_per_s", "_mbit_s", "rate", "count", "score", "ops", "throughput", "work", "_per_joule", "_per_w"];
     if high.iter().any(|part| name.contains(part)) { Better::Higher } else { Better::Lower }
 }

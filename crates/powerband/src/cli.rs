@@ -292,6 +292,7 @@ pub(crate) struct Setup {
     /// A number is read with its unit: into the unit that NAME ends in (p99_us), else into s, B, bit/s, Hz, W, J or 1/s. If a
     /// pattern matches several numbers, the last is taken after lines of progress; otherwise use regex-first:, regex-last:,
     /// regex-mean:, regex-min:, regex-max: or regex-sum:, and likewise json-mean:. json: reads the last JSON document.
+    /// The tools whose output is read without a pattern (fio, iperf3, sysbench, …) are in docs/loads/commands.md.
     ///
     /// Example: --metric 'p99_us=regex:p99 = ([0-9.]+):lower'
     #[arg(long = "metric", value_name = "[NAME=]SOURCE", help_heading = METRICS)]
@@ -391,7 +392,7 @@ pub(crate) struct Loading {
     pub(crate) ignore_failure: bool,
     /// Parse the output as TOOL's (default: from the program name)
     ///
-    /// TOOL is nuttcp, iperf3, ping, cyclictest, sockperf, wrk, perf_stat, mpirun, or none.
+    /// TOOL is one of those listed in docs/loads/commands.md, e.g. iperf3, fio or perf_stat, or none.
     #[arg(long, value_name = "TOOL", help_heading = LOAD)]
     pub(crate) reads: Option<String>,
     /// Run this on the peer machine during each trial, e.g. 'iperf3 -s'; {far} in the command is the peer's address

@@ -167,7 +167,6 @@ fn in_json(text: &str) -> Result<(Seen, f64), String> {
 /// their number was given, so many there must be.
 fn in_lines(text: &str, wanted: Option<usize>) -> Result<Seen, String> {
     let mut threads: BTreeMap<u64, &str> = BTreeMap::new();
-    let text = super::uncoloured(text);
     for line in text.lines() {
         let thread = line.trim_start().strip_prefix("T:").and_then(|rest| rest.split_whitespace().next());
         if let Some(thread) = thread.and_then(|thread| thread.parse().ok()) {

@@ -70,10 +70,26 @@ impl Options {
 
 /// A length in seconds, with the units tools take: `10`, `10s`, `2m`, `1h`, `1d`.
 pub(super) fn seconds(text: &str) -> Option<f64> {
-    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86400.0)];
-    let found = units.into_iter().find_map(|(unit, unit_s)| Some((text.strip_suffix(unit)?, unit_s)));
-    let (number, unit_s) = found.unwrap_or((text, 1.0));
-    Some(super::figure(number)? * unit_s)
+    with_unit(text, &[("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86400.0)], 1.0)
+}
+
+/// A count: `2000`, `2k`, `1M`, `1G`.
+pub(super) fn count(text: &str) -> Option<f64> {
+    with_unit(text, &[("k", 1e3), ("M", 1e6), ("G", 1e9)], 1.0)
+}
+
+/// nuttcp's rate, in Mbit/s: kbit/s unless `m` or `g` follows it, an `i` before it and a burst after it aside; `None` if it is
+/// one of packets.
+pub(super) fn kbit_rate(text: &str) -> Option<f64> {
+    let text = text.trim_start_matches('i').split('/').next()?;
+    with_unit(text, &[("k", 1e-3), ("m", 1.0), ("g", 1e3)], 1e-3)
+}
+
+/// A number with one of some units after it, or in the plain one.
+fn with_unit(text: &str, units: &[(&str, f64)], plain: f64) -> Option<f64> {
+    let found = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
+    let (number, size) = found.unwrap_or((text, plain));
+    Some(super::figure(number)? * size)
 }
 
 #[cfg(test)]

@@ -192,7 +192,8 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
         let separator = if separator == "\\t" { "\t" } else { separator };
         printed.stderr.lines().filter_map(|line| in_fields(line, separator, &events)).collect()
     };
-    if counts.is_empty() {
+    let is_unreadable = |event: &String| is_unclear(printed.stderr, event);
+    if counts.is_empty() && !events.iter().any(is_unreadable) {
         return Err("perf stat printed no counts as -x and -j have them".into());
     }
     let mut reading = Reading::default();
@@ -211,6 +212,9 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
         let asked = events.iter().filter(|other| metric_name(other) == name).count();
         let count = match found[..] {
             [count] => count,
+            [] if is_unclear(printed.stderr, event) => {
+                return Err(format!("perf's line of {event} is not split by its commas alone; run perf with LC_ALL=C"));
+            }
             [] => continue,
             _ if asked > 1 => return Err(format!("perf stat counts {event} more than once; name each event once")),
             _ => {
@@ -222,6 +226,12 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
         take(&mut reading, &name, count, printed)?;
     }
     Ok(reading)
+}
+
+/// Whether an event has a line that could not be read: commas in fractions are taken for separators, and are no JSON.
+fn is_unclear(text: &str, event: &str) -> bool {
+    let ends = |field: &str| field.trim_end_matches('"').ends_with(event);
+    text.lines().any(|line| line.split(',').count() > 2 && line.split(',').any(ends))
 }
 
 fn take(reading: &mut Reading, name: &str, count: &Count, printed: &Printed) -> Result<(), String> {
@@ -261,11 +271,12 @@ fn take(reading: &mut Reading, name: &str, count: &Count, printed: &Printed) -> 
 }
 
 /// What perf calls an event on one kind of core of a hybrid CPU: `cycles` is `cpu_atom/cycles/` and `cpu_core/cycles/`,
-/// `cycles:u` is `cpu_atom/cycles/u`.
+/// `cycles:u` is `cpu_atom/cycles/u` or `cpu_atom/cycles:u/`.
 fn is_of_kind(printed: &str, event: &str) -> bool {
     let Some((_, rest)) = printed.strip_prefix("cpu_").and_then(|rest| rest.split_once('/')) else { return false };
     let Some((name, behind)) = rest.split_once('/') else { return false };
-    bare(name) == bare(event) && behind.trim_start_matches(':') == modifier(event).trim_start_matches(':')
+    let plain = |modifier: &str| modifier.trim_start_matches(':').to_owned();
+    bare(name) == bare(event) && plain(modifier(name)) + &plain(behind) == plain(modifier(event))
 }
 
 /// The counts of an event on each kind of core as one. A kind on which nothing ran adds nothing; an event that no kind counted

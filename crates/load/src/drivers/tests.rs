@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use powerband_machine::Finished;
 use powerband_record::{ExitStatus, Output, Usage};
 
+use super::table::Figure;
 use super::*;
 
 /// What tools printed, edited: a call, its output, and whether it is cut everywhere.
@@ -108,6 +109,60 @@ fn what_tools_print_is_read_or_said_to_be_no_measurement() {
 }
 
 #[test]
+fn each_tool_has_output_that_is_read() {
+    let read: BTreeSet<&str> = cases()
+        .iter()
+        .filter_map(|case| {
+            let values = read(case).ok()?.values;
+            recognised(&case.argv).map(|(tool, _)| tool.name.as_str()).filter(|_| !values.is_empty())
+        })
+        .collect();
+    for Tool { name, programs, reader, .. } in &table().tools {
+        let is_read = read.contains(name.as_str()) || *reader == Reader::Mpirun;
+        assert!(is_read || programs.is_empty(), "no output of {name} is read");
+    }
+    let estimates = driver(&argv("./bench.sh"), Reads::Tool("criterion")).unwrap();
+    let reading = estimates.read(&finished(&printed("criterion-0.5-estimates.json"), "")).unwrap();
+    assert_eq!((reading.values["mean_ns"], reading.values["slope_ns"]), (26.17, 26.08));
+}
+
+#[test]
+fn rows_name_what_they_read() {
+    let table: table::Table = toml::from_str(include_str!("../tools.toml")).unwrap();
+    let mut seen = BTreeSet::new();
+    for tool in &table.tools {
+        assert!(seen.insert(&tool.name), "{} has two rows", tool.name);
+        let known = |name: &String| tool.figures.iter().chain(&tool.metrics).any(|figure| figure.name == *name);
+        let lost = tool.lost.iter().flat_map(|lost| [Some(&lost.sent), lost.received.as_ref(), lost.lost.as_ref()]);
+        let agree = tool.agree.iter().flat_map(|agree| [&agree.rate, &agree.count]);
+        let asked = tool.asked.iter().map(|asked| &asked.figure);
+        let names = tool.positive.iter().chain(&tool.ordered).chain(&tool.ran_s).chain(&tool.observations);
+        for name in names.chain(lost.flatten()).chain(agree).chain(asked) {
+            assert!(known(name), "{} reads no {name}", tool.name);
+        }
+        let computed = |figure: &Figure| figure.name == "lost_percent" && tool.lost.is_some();
+        let has_source = |figure: &Figure| figure.regex.is_some() != figure.json.is_some() || computed(figure);
+        assert!(tool.figures.iter().chain(&tool.metrics).all(has_source), "{} has a number without source", tool.name);
+        assert!(tool.reader == Reader::Row || tool.documented.is_some(), "{} is not documented", tool.name);
+    }
+}
+
+#[test]
+fn the_page_has_the_table_of_tools() {
+    const WRITE: &str = "POWERBAND_WRITE_DOCS";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/loads/commands.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once("<!-- tools.toml -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- end of tools.toml -->\n").unwrap();
+    let fresh = format!("{before}<!-- tools.toml -->\n{}<!-- end of tools.toml -->\n{after}", tools_page());
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::write(path, &fresh).unwrap();
+    } else {
+        assert!(page == fresh, "docs/loads/commands.md is stale: run `{WRITE}=1 cargo test -p powerband-load page`");
+    }
+}
+
+#[test]
 fn calls_that_cannot_be_read_say_what_to_add() {
     let mut all = String::new();
     for line in include_str!("tests/calls.txt").lines() {
@@ -124,11 +179,11 @@ fn calls_that_cannot_be_read_say_what_to_add() {
 #[test]
 fn what_is_chosen_is_read_behind_other_programs() {
     let through = ["sh", "-c", "sleep 1; iperf3 -c b -u -b 20M --json"].map(str::to_owned);
-    let chosen = driver(&through, Reads::Iperf3).unwrap();
+    let chosen = driver(&through, Reads::Tool("iperf3")).unwrap();
     let reading = chosen.read(&finished(&printed("iperf3-udp.json"), "")).unwrap();
     assert_eq!(reading.values["lost_percent"], 0.0);
     // A script shows no options: what it prints decides.
-    let script = driver(&argv("./run.sh"), Reads::Iperf3).unwrap();
+    let script = driver(&argv("./run.sh"), Reads::Tool("iperf3")).unwrap();
     let whole = finished(&printed("iperf3-tcp.json"), "");
     assert!(script.read(&whole).unwrap().values.contains_key("rate_mbit_s"));
     let mut cut = whole.clone();
@@ -137,8 +192,8 @@ fn what_is_chosen_is_read_behind_other_programs() {
     short.usage.real_ns = 500_000_000;
     let voids = [finished("some text", ""), cut, short].map(|it| script.read(&it).unwrap_err());
     insta::assert_snapshot!("chosen", voids.join("\n"));
-    assert_eq!(Reads::parse("perf_stat"), Ok(Reads::PerfStat));
-    assert_eq!(Reads::parse("netperf").ok(), None);
+    assert_eq!(Reads::parse("perf_stat"), Ok(Reads::Tool("perf_stat")));
+    assert_eq!(Reads::parse("make").ok(), None);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Which of several matches in one output is taken.
 use powerband_record::Output;
 use regex_lite::Regex;
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
@@ -8,10 +9,12 @@ use super::document::last_document;
 use super::reading::{NumberStyles, Place, Reading, Style, is_time};
 
 /// Which of the numbers that match in one output a metric is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Take {
     /// The one there is; the last after lines of progress.
+    #[default]
     Only,
     /// The first.
     First,
@@ -39,7 +42,7 @@ impl Take {
     ];
 
     /// Those of some items that count.
-    fn of<T>(self, mut items: Vec<T>) -> Vec<T> {
+    pub(super) fn of<T>(self, mut items: Vec<T>) -> Vec<T> {
         match self {
             Take::First => items.truncate(1),
             Take::Last | Take::Only => drop(items.drain(..items.len().saturating_sub(1))),
@@ -48,7 +51,7 @@ impl Take {
         items
     }
 
-    fn sum_up(self, values: &[f64]) -> f64 {
+    pub(super) fn sum_up(self, values: &[f64]) -> f64 {
         match self {
             Take::Mean => values.iter().sum::<f64>() / values.len() as f64,
             Take::Sum => values.iter().sum(),
@@ -179,7 +182,7 @@ fn differ(found: &[Found]) -> bool {
 }
 
 /// All matches of a pattern whose group took part.
-fn places<'t>(pattern: &Regex, text: &'t str) -> Vec<Place<'t>> {
+pub(super) fn places<'t>(pattern: &Regex, text: &'t str) -> Vec<Place<'t>> {
     let of = |captures: regex_lite::Captures<'t>| {
         let whole = captures.get(0)?.range();
         captures.get(1).map(|group| Place { text, group: group.range(), whole })

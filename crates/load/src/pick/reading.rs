@@ -93,6 +93,17 @@ impl Reading {
         Reading { printed: value, unit: None, word: String::new(), behind: String::new(), mark: None }
     }
 
+    /// The same number in a unit that is known from elsewhere, unless it has one of its own.
+    pub(super) fn or_in(mut self, unit: Option<Unit>) -> Reading {
+        self.unit = self.unit.or(unit);
+        self
+    }
+
+    /// The word after it that is no unit.
+    pub(super) fn stranger(&self) -> Option<&str> {
+        Some(self.behind.as_str()).filter(|_| self.unit.is_none() && !self.word.is_empty())
+    }
+
     /// The number at a place.
     ///
     /// # Errors
