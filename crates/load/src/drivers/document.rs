@@ -1,5 +1,5 @@
 //! The table of tools as the documentation has it.
-use super::table::{Figure, Tool, table};
+use super::table::{Condition, Figure, Tool, table};
 
 /// The rows of docs/loads/commands.md, from `tools.toml`.
 #[must_use]
@@ -8,7 +8,7 @@ pub fn tools_page() -> String {
     for tool in &table().tools {
         let programs: Vec<String> = tool.programs.iter().map(|program| format!("`{program}`")).collect();
         let programs = if programs.is_empty() { tool.title().to_owned() } else { programs.join(", ") };
-        let needs: Vec<String> = tool.needs.iter().map(super::table::Condition::text).collect();
+        let needs: Vec<String> = tool.needs.iter().map(Condition::text).collect();
         let needs = if needs.is_empty() { "nothing".to_owned() } else { needs.join(", ") };
         let needs = tool.documented_needs.clone().unwrap_or(needs);
         let metrics = tool.documented.clone().unwrap_or_else(|| metrics(tool));
@@ -21,7 +21,10 @@ pub fn tools_page() -> String {
 fn metrics(tool: &Tool) -> String {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for figure in &tool.metrics {
-        let when = figure.when.iter().map(super::table::Condition::text).collect::<Vec<_>>().join(", ");
+        let same = || tool.metrics.iter().filter(|other| other.name == figure.name);
+        let other = |condition: &Condition| same().flat_map(|row| &row.when).any(|other| other.is_reverse_of(condition));
+        let when = if figure.when.iter().any(other) { &[][..] } else { &figure.when };
+        let when = when.iter().map(Condition::text).collect::<Vec<_>>().join(", ");
         let name = named(figure);
         if groups.iter().any(|(_, names)| names.contains(&name)) {
             continue;

@@ -213,7 +213,9 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
         let count = match found[..] {
             [count] => count,
             [] if is_unclear(printed.stderr, event) => {
-                return Err(format!("perf's line of {event} is not split by its commas alone; run perf with LC_ALL=C"));
+                return Err(format!(
+                    "perf's line of {event} cannot be read, as if its fractions had commas; run perf with LC_ALL=C"
+                ));
             }
             [] => continue,
             _ if asked > 1 => return Err(format!("perf stat counts {event} more than once; name each event once")),

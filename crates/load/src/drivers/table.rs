@@ -248,6 +248,11 @@ impl Condition {
         text.split('|').any(has) == wanted
     }
 
+    /// Whether one of the two holds of every call.
+    pub(super) fn is_reverse_of(&self, other: &Condition) -> bool {
+        self.0.strip_prefix('!') == Some(&other.0) || other.0.strip_prefix('!') == Some(&self.0)
+    }
+
     /// As the documentation writes it.
     pub(super) fn text(&self) -> String {
         let (without, text) = self.0.strip_prefix('!').map_or(("", self.0.as_str()), |text| ("without ", text));
@@ -261,12 +266,11 @@ pub(super) fn all_hold(conditions: &[Condition], words: &[String], options: &Opt
     conditions.iter().all(|condition| condition.holds(words, options))
 }
 
-/// Whether a text is a pattern, in which one `*` stands for anything.
+/// Whether a text fits a pattern, in which `*` stands for anything.
 fn fits(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((before, after)) => text.strip_prefix(before).is_some_and(|rest| rest.ends_with(after)),
-    }
+    let Some((before, after)) = pattern.split_once('*') else { return pattern == text };
+    let Some(rest) = text.strip_prefix(before) else { return false };
+    (0..=rest.len()).filter_map(|at| rest.get(at..)).any(|rest| fits(after, rest))
 }
 
 fn untranslated() -> BTreeMap<String, String> {
