@@ -82,6 +82,8 @@ pub(crate) struct Driver {
     tool: &'static Tool,
     /// What follows the tool's name.
     words: Vec<String>,
+    /// Whether the command shows how the tool is called; a script does not.
+    shown: bool,
     /// What it promises.
     call: Call,
 }
@@ -119,11 +121,12 @@ pub(crate) struct Reading {
 pub(crate) fn driver(argv: &[String], reads: Reads) -> Option<Driver> {
     let (tool, words) = match reads {
         Reads::None => return None,
-        Reads::Auto => recognised(argv).map(|(tool, words)| (tool, words.to_vec()))?,
+        Reads::Auto => recognised(argv).map(|(tool, words)| (tool, Some(words.to_vec())))?,
         Reads::Tool(name) => by_name(name).map(|tool| (tool, after(argv, tool)))?,
     };
+    let (shown, words) = (words.is_some(), words.unwrap_or_default());
     let mut call = match tool.reader {
-        Reader::Row => row::call(tool, &words)?,
+        Reader::Row => row::call(tool, &words, shown)?,
         Reader::Iperf3 => iperf3::call(&words),
         Reader::Cyclictest => cyclictest::call(&words),
         Reader::PerfStat => perf_stat::call(&words),
@@ -132,7 +135,7 @@ pub(crate) fn driver(argv: &[String], reads: Reads) -> Option<Driver> {
     if call.unreadable.is_some() && reads == Reads::Auto {
         call.metrics.clear();
     }
-    Some(Driver { tool, words, call })
+    Some(Driver { tool, words, shown, call })
 }
 
 /// What is worth saying about a command before it runs: how to have it read.
@@ -179,7 +182,7 @@ impl Driver {
         let (stdout, stderr) = (uncoloured(&output.stdout), uncoloured(&output.stderr));
         let printed = Printed { stdout: self.whole(&stdout), stderr: self.whole(&stderr), real_s };
         let mut reading = match self.tool.reader {
-            Reader::Row => row::read(self.tool, &self.words, &printed)?,
+            Reader::Row => row::read(self.tool, &self.words, self.shown, &printed)?,
             Reader::Iperf3 => iperf3::read(&self.words, &printed)?,
             Reader::Cyclictest => cyclictest::read(&self.words, &printed)?,
             Reader::PerfStat => perf_stat::read(&self.words, &printed)?,
@@ -229,11 +232,10 @@ impl Driver {
     }
 }
 
-/// The words after a tool's name, wherever that is: after other programs, or in a shell's script.
-fn after(argv: &[String], tool: &Tool) -> Vec<String> {
+/// The words after a tool's name, wherever that is: after other programs, or in a shell's script; `None` if it is not there.
+fn after(argv: &[String], tool: &Tool) -> Option<Vec<String>> {
     let words: Vec<String> = argv.iter().flat_map(|word| word.split_whitespace()).map(str::to_owned).collect();
-    let rest = (0..words.len()).find_map(|at| Some(tool.after(words.get(at..)?)?.to_vec()));
-    rest.unwrap_or_default()
+    (0..words.len()).find_map(|at| Some(tool.after(words.get(at..)?)?.to_vec()))
 }
 
 /// A figure as tools print them: digits and a decimal point, neither negative nor beyond all bounds.

@@ -22,7 +22,8 @@ fn metrics(tool: &Tool) -> String {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for figure in &tool.metrics {
         let same = || tool.metrics.iter().filter(|other| other.name == figure.name);
-        let other = |condition: &Condition| same().flat_map(|row| &row.when).any(|other| other.is_reverse_of(condition));
+        let other =
+            |condition: &Condition| same().flat_map(|row| &row.when).any(|other| other.is_reverse_of(condition));
         let when = if figure.when.iter().any(other) { &[][..] } else { &figure.when };
         let when = when.iter().map(Condition::text).collect::<Vec<_>>().join(", ");
         let name = named(figure);

@@ -12,6 +12,8 @@ use crate::pick::{Wanted, guess};
 struct Run<'a> {
     tool: &'a Tool,
     words: &'a [String],
+    /// Whether the words are those of the call; of a script's, any output may come.
+    shown: bool,
     options: Options,
 }
 
@@ -25,9 +27,9 @@ struct Seen<'a> {
 }
 
 /// What a call promises; `None` if it is another use of the program.
-pub(super) fn call(tool: &'static Tool, words: &[String]) -> Option<Call> {
-    let run = Run::of(tool, words);
-    let readable = all_hold(&tool.needs, words, &run.options);
+pub(super) fn call(tool: &'static Tool, words: &[String], shown: bool) -> Option<Call> {
+    let run = Run::of(tool, words, shown);
+    let readable = !shown || all_hold(&tool.needs, words, &run.options);
     if !readable && tool.hint.is_none() {
         return None;
     }
@@ -47,8 +49,8 @@ pub(super) fn call(tool: &'static Tool, words: &[String]) -> Option<Call> {
 ///
 /// # Errors
 /// One sentence: why it was no measurement.
-pub(super) fn read(tool: &'static Tool, words: &[String], printed: &Printed) -> Result<Reading, String> {
-    let run = Run::of(tool, words);
+pub(super) fn read(tool: &'static Tool, words: &[String], shown: bool, printed: &Printed) -> Result<Reading, String> {
+    let run = Run::of(tool, words, shown);
     let has_json = tool.figures.iter().chain(&tool.metrics).any(|figure| figure.json.is_some() && run.has(figure));
     let document = if has_json { Some(document(printed.stdout, tool.title())?) } else { None };
     let seen = Seen { texts: [printed.stdout, printed.stderr], document };
@@ -59,7 +61,7 @@ pub(super) fn read(tool: &'static Tool, words: &[String], printed: &Printed) -> 
     let mut figures = Figures::new();
     for figure in &tool.figures {
         if let Some(value) = run.figure(figure, &seen)? {
-            figures.insert(&figure.name, value);
+            figures.entry(&figure.name).or_insert(value);
         }
     }
     if let Some(lost) = &tool.lost
@@ -102,16 +104,23 @@ impl Seen<'_> {
 }
 
 impl<'a> Run<'a> {
-    fn of(tool: &'a Tool, words: &'a [String]) -> Run<'a> {
-        Run { tool, words, options: Options::of(words, &tool.valued, None) }
+    fn of(tool: &'a Tool, words: &'a [String], shown: bool) -> Run<'a> {
+        Run { tool, words, shown, options: Options::of(words, &tool.valued, None) }
     }
 
+    /// Whether the output may have a figure.
     fn has(&self, figure: &Figure) -> bool {
-        all_hold(&figure.when, self.words, &self.options)
+        !self.shown || all_hold(&figure.when, self.words, &self.options)
+    }
+
+    /// Whether the output of an unknown call may lack a figure.
+    fn may_lack(&self, figure: &Figure) -> bool {
+        figure.missing.is_some() || !self.shown && !figure.when.is_empty()
     }
 
     fn decides(&self, figure: &Figure) -> bool {
-        figure.judged.as_ref().is_some_and(|calls| all_hold(calls, self.words, &self.options))
+        let is_such = |calls: &Vec<_>| all_hold(calls, self.words, &self.options);
+        figure.judged.as_ref().is_some_and(is_such) && (self.shown || figure.when.is_empty())
     }
 
     /// A figure's number; `None` if it may be missing and is.
@@ -131,7 +140,7 @@ impl<'a> Run<'a> {
             return Ok(None);
         }
         let value = self.number(figure, seen)?;
-        if value.is_none() && figure.missing.is_none() {
+        if value.is_none() && !self.may_lack(figure) {
             return Err(self.without(&figure.name, seen));
         }
         Ok(value)
@@ -152,7 +161,7 @@ impl<'a> Run<'a> {
         let Some(value) = self.number(figure, seen)? else {
             let others = self.tool.metrics.iter().filter(|other| other.name == figure.name && self.has(other));
             let is_last = others.last().is_some_and(|last| std::ptr::eq(last, figure));
-            if is_last && figure.missing.is_none() && self.decides(figure) {
+            if is_last && !self.may_lack(figure) && self.decides(figure) {
                 return Err(self.without(&figure.name, seen));
             }
             if let Some(why) = &figure.missing {
@@ -204,7 +213,7 @@ impl<'a> Run<'a> {
             return Err(format!("{title} printed 0 for {name}: nothing was measured"));
         }
         let ran_s = tool.ran_s.as_deref().and_then(|name| figures.get(name)).copied();
-        for asked in &tool.asked {
+        for asked in tool.asked.iter().filter(|_| self.shown) {
             self.reaches(asked, figures, ran_s)?;
         }
         if let Some(ran_s) = ran_s {

@@ -186,6 +186,11 @@ fn what_is_chosen_is_read_behind_other_programs() {
     let script = driver(&argv("./run.sh"), Reads::Tool("iperf3")).unwrap();
     let whole = finished(&printed("iperf3-tcp.json"), "");
     assert!(script.read(&whole).unwrap().values.contains_key("rate_mbit_s"));
+    let cpu = finished(&printed("sysbench-1.0.20-cpu.txt"), "");
+    let sysbench = driver(&argv("./run.sh"), Reads::Tool("sysbench")).unwrap();
+    assert_eq!(sysbench.read(&cpu).unwrap().values["events_per_s"], 3167.11);
+    let wrk = driver(&argv("./run.sh"), Reads::Tool("wrk")).unwrap();
+    assert_eq!(wrk.read(&finished(&printed("wrk-4.1.0.txt"), "")).unwrap().values["requests_per_s"], 1196.0);
     let mut cut = whole.clone();
     cut.output.cut = true;
     let mut short = whole;

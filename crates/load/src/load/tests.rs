@@ -33,7 +33,12 @@ fn parts(load: &Load, rig: &RigEnds) -> String {
         assert_eq!(metered, here.min(1), "{} on the {side} machine", load.kind());
     }
     let part = |part: &crate::LoadPart| {
-        let command = if let Work::Command { argv, .. } = &part.work { argv.join(" ") } else { String::new() };
+        let command = if let Work::Command { argv, invocation, .. } = &part.work {
+            let env = invocation.env.iter().map(|(name, value)| format!("{name}={value} "));
+            env.collect::<String>() + &argv.join(" ")
+        } else {
+            String::new()
+        };
         let after = part.after.map_or(String::new(), |name| format!(" after {name}"));
         let metered = if part.metered { " metered" } else { "" };
         let cpus = part.cpus.as_ref().map_or(String::new(), |cpus| format!(" on {cpus}"));

@@ -63,7 +63,10 @@ impl Wanted<'_> {
 
     fn one_of(&self, found: Vec<Result<f64, String>>) -> Result<Option<f64>, String> {
         if self.take == Take::Only && found.len() > 1 {
-            return Err(format!("printed more than one {}, and it is unclear which counts; let it print one result", self.name));
+            return Err(format!(
+                "printed more than one {}, and it is unclear which counts; let it print one result",
+                self.name
+            ));
         }
         let values = self.take.of(found).into_iter().collect::<Result<Vec<f64>, String>>()?;
         Ok((!values.is_empty()).then(|| self.take.sum_up(&values)))

@@ -206,7 +206,7 @@ fn ping_is_read_in_two_makes() {
     }
     for trial in driven(&desk, &split("-- busybox ping -c 2 -i 0.05 127.0.0.1")[..]) {
         assert!(trial.metric("rtt_ms") > 0.0);
-        assert!(trial.refused["rtt_mdev_ms"].as_str().unwrap().contains("scatter"), "{}", trial.refused);
+        assert!(trial.refused["rtt_mdev_ms"].as_str().unwrap().contains("spread"), "{}", trial.refused);
     }
     let knob = knob(&desk);
     // Discarded at once by the kernel of a namespace that has no way there.
