@@ -52,7 +52,7 @@ impl Reads {
         match name {
             "auto" => Ok(Reads::Auto),
             "none" => Ok(Reads::None),
-            _ => by_name(name).map(|tool| Reads::Tool(&tool.name)).ok_or_else(|| {
+            _ => table::called(name).map(|tool| Reads::Tool(&tool.name)).ok_or_else(|| {
                 let names: Vec<&str> = table().tools.iter().map(|tool| tool.name.as_str()).collect();
                 format!("nothing reads the output of '{name}'; use auto, none, {}", names.join(", "))
             }),

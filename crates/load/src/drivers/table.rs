@@ -320,6 +320,11 @@ pub(super) fn by_name(name: &str) -> Option<&'static Tool> {
     table().tools.iter().find(|tool| tool.name == name)
 }
 
+/// A row by the tool's name or one of its programs.
+pub(super) fn called(name: &str) -> Option<&'static Tool> {
+    by_name(name).or_else(|| table().tools.iter().find(|tool| tool.programs.iter().any(|program| program == name)))
+}
+
 /// The tool a command begins with, and the words after its name.
 pub(super) fn recognised(argv: &[String]) -> Option<(&'static Tool, &[String])> {
     table().tools.iter().find_map(|tool| Some((tool, tool.after(argv)?)))

@@ -198,6 +198,7 @@ fn what_is_chosen_is_read_behind_other_programs() {
     let voids = [finished("some text", ""), cut, short].map(|it| script.read(&it).unwrap_err());
     insta::assert_snapshot!("chosen", voids.join("\n"));
     assert_eq!(Reads::parse("perf_stat"), Ok(Reads::Tool("perf_stat")));
+    assert_eq!(Reads::parse("wrk2"), Ok(Reads::Tool("wrk")));
     assert_eq!(Reads::parse("make").ok(), None);
 }
 
