@@ -51,7 +51,7 @@ impl Wanted<'_> {
 
     fn read(&self, place: &Place<'_>) -> Result<f64, String> {
         let read = Reading::of(place, is_time(self.name), None)?;
-        match read.stranger() {
+        match read.unknown_unit() {
             Some(word) => Err(format!("and '{word}' after it is no unit")),
             None => self.in_unit(read),
         }

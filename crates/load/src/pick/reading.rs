@@ -100,7 +100,7 @@ impl Reading {
     }
 
     /// The word after it that is no unit.
-    pub(super) fn stranger(&self) -> Option<&str> {
+    pub(super) fn unknown_unit(&self) -> Option<&str> {
         Some(self.behind.as_str()).filter(|_| self.unit.is_none() && !self.word.is_empty())
     }
 
