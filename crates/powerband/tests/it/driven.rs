@@ -311,7 +311,7 @@ fn wrk_is_read_and_errors_of_the_server_void() {
     let url = format!("http://127.0.0.1:{}/", broken.port);
     let knob = knob(&desk);
     let ran = desk.run(&words(&knob, &[&wrk[..], &[&url]].concat())).ended(7);
-    assert!(ran.err.contains("requests were answered"), "{}", ran.err);
+    assert!(ran.err.contains("of wrk's requests with an error"), "{}", ran.err);
 }
 
 #[test]
