@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use powerband_machine::Finished;
 use powerband_record::{
-    Better, CpuList, Demand, Invocation, LoadVariant, Metric, Repeated, Side, Void, Work, split_words,
+    Better, CommandEnd, CpuList, Demand, ExitStatus, Invocation, LoadVariant, Metric, Repeated, Side, Void, Work, split_words,
 };
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::drivers::{self, Driver};
 use crate::metric::{judged, shown};
 use crate::reported::failure;
 use crate::{
-    CommandLine, Concluded, Finishes, LoadError, LoadFacts, LoadKind, LoadPart, Reads, RigEnds, Server, Shell,
+    CommandLine, Concluded, Finishes, IgnoredStatuses, LoadError, LoadFacts, LoadKind, LoadPart, Reads, RigEnds, Server, Shell,
 };
 
 /// Any program.
@@ -47,9 +47,9 @@ pub struct CommandLoad {
     /// CPUs it is pinned to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<CpuList>,
-    /// Take a trial even when the program returns another code than 0.
+    /// Keep a trial even when the program returns another code than 0.
     #[serde(default)]
-    pub ignore_failure: bool,
+    pub ignore_failure: IgnoredStatuses,
     /// Whose output it prints; the program's it begins with, if that is one that is known.
     #[serde(default, skip_serializing_if = "crate::spelling::is_default")]
     pub reads: Reads,
@@ -134,7 +134,7 @@ impl LoadKind for CommandLoad {
                 CommandOutput::File(path) => Some(path.clone()),
                 CommandOutput::Captured | CommandOutput::Inherit => None,
             },
-            any_status: self.ignore_failure && self.set.repeats(),
+            any_status: self.ignore_failure.is_given() && self.set.repeats(),
             ..self.set.clone()
         };
         let work = Work::Command { argv: addressed(&self.argv, rig), demand: self.demand.clone(), invocation };
@@ -156,6 +156,11 @@ impl LoadKind for CommandLoad {
         let reading = reading.unwrap_or_default();
         if let Some(lossy) = reading.as_lossy() {
             return Err(lossy);
+        }
+        let mut runs = statuses(finished).filter(|status| !status.success());
+        if let Some(status) = runs.find(|status| self.ignore_failure.end(*status).is_none()) {
+            let finished = Finished { status, ..finished.clone() };
+            return Err(Void::LoadFailed { why: failure("load", &self.describe(), &finished, None) });
         }
         let mut values = usage(finished, self.set.runs.max(1));
         values.extend(reading.values);
@@ -198,7 +203,13 @@ impl LoadKind for CommandLoad {
         let driver = self.driver().filter(|_| part == "load");
         let complaint = driver.and_then(|driver| driver.complaint(&finished.output));
         let why = || failure(part, &self.describe(), finished, complaint);
-        (!self.ignore_failure).then(|| Void::LoadFailed { why: why() })
+        self.ignore_failure.end(finished.status).is_none().then(|| Void::LoadFailed { why: why() })
+    }
+
+    fn ended(&self, finishes: &Finishes) -> Option<CommandEnd> {
+        let failures = finishes.values().flat_map(statuses).filter(|status| !status.success());
+        let ends: Vec<CommandEnd> = failures.filter_map(|status| self.ignore_failure.end(status)).collect();
+        ends.iter().find(|end| !end.accepted).or(ends.first()).copied()
     }
 
     fn server(&self) -> Option<Server> {
@@ -325,6 +336,14 @@ fn usage(finished: &Finished, runs: u32) -> BTreeMap<String, f64> {
         ("peak_rss_kib".to_owned(), kib as f64),
     ]
     .into()
+}
+
+/// How it ended, and each run of a repeated command that did not end with 0.
+fn statuses(finished: &Finished) -> impl Iterator<Item = ExitStatus> + '_ {
+    let runs = finished.report.as_ref().and_then(|report| report.get("statuses")).and_then(serde_json::Value::as_array);
+    let code = |status: &serde_json::Value| status.as_i64().and_then(|code| i32::try_from(code).ok());
+    let runs = runs.into_iter().flatten().filter_map(code).map(ExitStatus::Code);
+    std::iter::once(finished.status).chain(runs)
 }
 
 /// Real time of each run of a repeated command, s; empty where its machine knows only their sum.

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use powerband_machine::Finished;
-use powerband_record::{Histogram, IntoOrdered as _, LoadVariant, Metric, Repeated, Void, format_duration};
+use powerband_record::{CommandEnd, Histogram, IntoOrdered as _, LoadVariant, Metric, Repeated, Void, format_duration};
 
 use crate::reported::failure;
 use crate::{Calibrate, Concluded, Finishes, LoadError, LoadPart, RigEnds, Server, Stage};
@@ -88,6 +88,11 @@ pub trait LoadKind {
     /// What it measures where the near machine has a power meter, the first decision metric first.
     fn metrics_by_meter(&self) -> Vec<Metric> {
         Vec::new()
+    }
+
+    /// How its command ended, where not with exit status 0 and the trial is valid nonetheless.
+    fn ended(&self, _finishes: &Finishes) -> Option<CommandEnd> {
+        None
     }
 
     /// Why a part that failed makes the trial void; `None` where its failure is accepted.

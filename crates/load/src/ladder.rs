@@ -126,7 +126,7 @@ impl Stage {
         if let Some((spec, finished)) = self.score.as_ref().zip(finishes.get("load")) {
             let score = spec.pick(&finished.output, &mut NumberStyles::default());
             let score = score.map_err(|why| Void::NoMetric { metric: SCORE.into(), why })?;
-            concluded.values.insert(SCORE.into(), score);
+            concluded.values.insert(SCORE.into(), score.value);
         }
         Ok(concluded)
     }

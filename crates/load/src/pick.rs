@@ -7,13 +7,13 @@ mod number;
 mod reading;
 mod unit;
 
-use powerband_record::{Better, Metric, Output, canonical_metric};
+use powerband_record::{Better, DirectionSource, Metric, Output, TakenMatch, canonical_metric, direction_of};
 use regex_lite::Regex;
 use serde_json_path::JsonPath;
 use thiserror::Error;
 
 pub(crate) use known::{Wanted, most};
-pub use matches::Take;
+pub use matches::{Picked, Take};
 pub use reading::NumberStyles;
 
 /// Where a metric's value comes from.
@@ -37,8 +37,8 @@ pub struct MetricSpec {
     pub metric: Metric,
     /// Where it comes from.
     pub source: Source,
-    /// Whether the user said which way is better.
-    pub stated: bool,
+    /// How it is known which way is better.
+    pub direction: DirectionSource,
 }
 
 /// Why a metric cannot be used.
@@ -81,7 +81,7 @@ const SIDES: [&str; 4] = ["near", "far", "both", "all"];
 
 impl MetricSpec {
     /// Reads `[NAME=]SOURCE[:higher|lower|info]`; what is for information is shown and not judged. Which way is better, where
-    /// that is not said, is guessed from the name: rates, counts and scores are better high, everything else low.
+    /// that is not said, is known from the words of the name ([`direction_of`]); else it is guessed that less is better.
     ///
     /// # Errors
     /// [`PickError`] saying what is wrong with it.
@@ -121,16 +121,32 @@ impl MetricSpec {
         } else {
             return Err(PickError::Form(text.into()));
         };
-        let stated = better.is_some();
-        let better = better.unwrap_or_else(|| guess(&name));
-        Ok(MetricSpec { metric: Metric { name, better, judged, boundary: None }, source, stated })
+        let (better, direction) = match (better, direction_of(&name)) {
+            (Some(better), _) => (better, DirectionSource::Stated),
+            (None, Some(better)) => (better, DirectionSource::Name),
+            (None, None) => (Better::Lower, DirectionSource::Guessed),
+        };
+        Ok(MetricSpec { metric: Metric { name, better, judged, boundary: None }, source, direction })
+    }
+
+    /// What is to be known of a direction that was guessed: which way counts, and what says otherwise.
+    #[must_use]
+    pub fn direction_note(&self) -> Option<String> {
+        let name = &self.metric.name;
+        let is_picked = matches!(self.source, Source::Pattern(..) | Source::Path(..));
+        let is_guessed = is_picked && self.metric.judged && self.direction == DirectionSource::Guessed;
+        is_guessed.then(|| {
+            format!(
+                "no word of the name {name} shows which way is better: lower counts as better; if higher is, use {name}=…:higher (--metric)"
+            )
+        })
     }
 
     /// Its value in what a command printed, read as in the trials before it, for which `written` is kept through an experiment.
     ///
     /// # Errors
     /// Why there is none, in words; [`Source::Measured`] and [`Source::Ratio`] are never picked from output.
-    pub fn pick(&self, output: &Output, written: &mut NumberStyles) -> Result<f64, String> {
+    pub fn pick(&self, output: &Output, written: &mut NumberStyles) -> Result<Picked, String> {
         let name = &self.metric.name;
         match &self.source {
             Source::Measured(name) => Err(format!("nothing here measures {name}")),
@@ -148,11 +164,11 @@ fn printed(source: &str) -> Option<(bool, Take, &str)> {
         None => (true, source.strip_prefix("json")?),
     };
     if let Some(wanted) = rest.strip_prefix(':') {
-        return Some((is_json, Take::Only, wanted));
+        return Some((is_json, None, wanted));
     }
     let (word, wanted) = rest.strip_prefix('-')?.split_once(':')?;
-    let (_, take) = Take::WORDS.iter().find(|(name, _)| *name == word)?;
-    Some((is_json, *take, wanted))
+    let take = TakenMatch::ALL.into_iter().find(|take| take.word() == word)?;
+    Some((is_json, Some(take), wanted))
 }
 
 /// Whether a text may name what is measured: `power_w`, or of one network card `packets_per_interrupt@eth0`.
@@ -189,12 +205,6 @@ fn compile(pattern: &str) -> Result<Regex, PickError> {
     let last_line = |e: regex_lite::Error| e.to_string().lines().last().unwrap_or_default().trim().to_owned();
     let regex = Regex::new(pattern).map_err(|e| wrong(&last_line(e)))?;
     if regex.captures_len() < 2 { Err(wrong("it has no group; put ( ) around the number")) } else { Ok(regex) }
-}
-
-/// Which way is better by a metric's name.
-pub(crate) fn guess(name: &str) -> Better {
-    let high = ["_per_s", "_mbit_s", "rate", "count", "score", "ops", "throughput", "work", "_per_joule", "_per_w"];
-    if high.iter().any(|part| name.contains(part)) { Better::Higher } else { Better::Lower }
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! Metrics: names with their unit last, which direction is better, and the two synonyms people type.
+mod direction;
+
 use serde::{Deserialize, Serialize};
+
+pub use direction::{DirectionSource, direction_of};
 
 /// A metric's name, e.g. `rate_mbit_s`.
 pub type MetricName = String;
@@ -55,7 +59,7 @@ pub fn is_loss(name: &str) -> bool {
 /// none.
 #[must_use]
 pub fn unit_of(name: &str) -> &'static str {
-    const UNITS: [(&str, &str); 25] = [
+    const UNITS: [(&str, &str); 31] = [
         ("_kbit_s", "kbit/s"),
         ("_mbit_s", "Mbit/s"),
         ("_gbit_s", "Gbit/s"),
@@ -81,9 +85,18 @@ pub fn unit_of(name: &str) -> &'static str {
         ("_j", "J"),
         ("_s", "s"),
         ("_c", "°C"),
+        ("_nanoseconds", "ns"),
+        ("_microseconds", "us"),
+        ("_milliseconds", "ms"),
+        ("_seconds", "s"),
+        ("_joules", "J"),
+        ("_watts", "W"),
     ];
     let name = name.split_once('@').map_or(name, |(name, _)| name);
-    UNITS.iter().find(|(suffix, _)| name.ends_with(suffix)).map_or("", |(_, unit)| unit)
+    // A column that is called by nothing but its unit.
+    let is_whole = |suffix: &str| suffix.len() > 2 && name == &suffix[1..];
+    let unit = UNITS.iter().find(|(suffix, _)| name.ends_with(suffix) || is_whole(suffix));
+    unit.map_or("", |(_, unit)| unit)
 }
 
 #[cfg(test)]
@@ -100,7 +113,8 @@ mod tests {
         assert_eq!((unit_of("score_per_w"), unit_of("requests_per_j")), ("1/W", "1/J"));
         assert_eq!(unit_of("nic_interrupts_per_s@eth0_w"), "1/s");
         assert_eq!((unit_of("copied_mb_s"), unit_of("core_ghz")), ("MB/s", "GHz"));
-        assert_eq!(unit_of("retransmits"), "");
+        assert_eq!((unit_of("joules"), unit_of("cpu_watts"), unit_of("seconds"), unit_of("ms")), ("J", "W", "s", "ms"));
+        assert_eq!((unit_of("retransmits"), unit_of("s"), unit_of("items")), ("", "", ""));
         assert_eq!(canonical_metric("watts"), "power_w");
     }
 }

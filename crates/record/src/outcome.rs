@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Timeline, Writer, format_duration};
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitStatus {
     /// It returned this code.
@@ -26,10 +26,89 @@ impl ExitStatus {
 impl std::fmt::Display for ExitStatus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            // As shells and launchers report what a signal ended.
+            ExitStatus::Code(code @ 129..=192) => write!(f, "exit status {code} (128 + signal {})", code - 128),
             ExitStatus::Code(code) => write!(f, "exit status {code}"),
             ExitStatus::Signal(signal) => write!(f, "signal {signal}"),
         }
     }
+}
+
+impl ExitStatus {
+    /// As a shell has it: a signal counts as 128 and its number.
+    #[must_use]
+    pub fn code(self) -> i32 {
+        match self {
+            ExitStatus::Code(code) => code,
+            ExitStatus::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+/// How the command of a trial ended that did not end with exit status 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CommandEnd {
+    /// Its exit status, or the signal that ended it; of several runs in a trial that of the first that failed.
+    pub status: ExitStatus,
+    /// Whether this status was named as success; else the command failed, and what it took is not judged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accepted: bool,
+}
+
+/// Which of several numbers in an output a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TakenMatch {
+    /// The first.
+    First,
+    /// The last.
+    Last,
+    /// The mean of all.
+    Mean,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// All added up.
+    Sum,
+}
+
+impl TakenMatch {
+    /// All, in the order of the documentation.
+    pub const ALL: [TakenMatch; 6] = [
+        TakenMatch::First,
+        TakenMatch::Last,
+        TakenMatch::Mean,
+        TakenMatch::Min,
+        TakenMatch::Max,
+        TakenMatch::Sum,
+    ];
+
+    /// The word, as in `regex-last:`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            TakenMatch::First => "first",
+            TakenMatch::Last => "last",
+            TakenMatch::Mean => "mean",
+            TakenMatch::Min => "min",
+            TakenMatch::Max => "max",
+            TakenMatch::Sum => "sum",
+        }
+    }
+}
+
+/// The numbers in one output that a metric could be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Matches {
+    /// How many there are.
+    pub count: u32,
+    /// The first, as printed.
+    pub first: String,
+    /// The last, as printed.
+    pub last: String,
+    /// Which one the metric is.
+    pub taken: TakenMatch,
 }
 
 /// What a process cost (getrusage(2), and the clock from exec to exit).
@@ -92,6 +171,20 @@ pub struct Outcome {
     /// The runs of a command that was repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Repeated>,
+    /// Where several numbers of the output match what a metric is picked by, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub matches: BTreeMap<String, Matches>,
+    /// How the command ended, where not with exit status 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<CommandEnd>,
+}
+
+impl Outcome {
+    /// The status of a command that failed: what it took and printed is shown, and not judged.
+    #[must_use]
+    pub fn failure(&self) -> Option<ExitStatus> {
+        self.ended.filter(|ended| !ended.accepted).map(|ended| ended.status)
+    }
 }
 
 /// Why a trial does not count. It is kept and repeated, and never enters a mean.

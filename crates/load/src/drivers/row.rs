@@ -1,12 +1,12 @@
 //! What a row of the table of tools means: what a call promises, and what is read of its output.
-use powerband_record::Metric;
+use powerband_record::{Better, Metric, direction_of};
 use serde_json::Value;
 
 use super::json::{document, short};
 use super::options::{Options, count, kbit_rate, seconds};
 use super::table::{Agree, Asked, Figure, Form, Lost, Sign, Tool, all_hold};
 use super::{Call, Printed, Reading, brief, falls_short};
-use crate::pick::{Wanted, guess};
+use crate::pick::Wanted;
 
 /// A row, and a call of its tool.
 struct Run<'a> {
@@ -36,7 +36,7 @@ pub(super) fn call(tool: &'static Tool, words: &[String], shown: bool) -> Option
     let mut metrics: Vec<Metric> = Vec::new();
     for figure in tool.metrics.iter().filter(|figure| run.has(figure)) {
         if metrics.iter().all(|metric| metric.name != figure.name) {
-            let better = figure.better.unwrap_or_else(|| guess(&figure.name));
+            let better = figure.better.or_else(|| direction_of(&figure.name)).unwrap_or(Better::Lower);
             metrics.push(Metric { name: figure.name.clone(), better, judged: run.decides(figure), boundary: None });
         }
     }

@@ -14,12 +14,13 @@ use super::{CONTROL_FD_VARIABLE, Failure, now_ns};
 /// So many runs that have ended are left unreaped: who wrote a file is looked up in /proc a moment later.
 const UNREAPED: usize = 64;
 
-/// Runs it as often as the invocation says; reports real, user and system time in ns and the largest resident set in KiB.
+/// Runs it as often as the invocation says; reports real, user and system time in ns and the largest resident set in KiB, and the
+/// statuses of runs that failed.
 /// Ends this process with the status of the run that failed, as if that one had been all.
 pub(super) fn run(argv: &[String], invocation: &Invocation) -> Result<Value, Failure> {
     let Some((program, arguments)) = argv.split_first() else { return Err(Failure::Work("an empty command".into())) };
     let cannot = || Failure::of(format!("cannot run '{program}'"));
-    let mut runs = Vec::new();
+    let (mut runs, mut statuses) = (Vec::new(), Vec::new());
     let mut ended: VecDeque<Child> = VecDeque::new();
     for _ in 0..invocation.runs {
         let mut command = Command::new(program);
@@ -38,10 +39,15 @@ pub(super) fn run(argv: &[String], invocation: &Invocation) -> Result<Value, Fai
         if code != 0 && !invocation.any_status {
             std::process::exit(code);
         }
+        statuses.extend((code != 0).then_some(code));
         let kib = u64::try_from(usage.ru_maxrss).unwrap_or(0);
         runs.push(json!([real_ns, timeval_ns(usage.ru_utime), timeval_ns(usage.ru_stime), kib]));
     }
-    Ok(json!({ "runs": runs }))
+    let mut report = json!({ "runs": runs });
+    if !statuses.is_empty() {
+        report["statuses"] = json!(statuses);
+    }
+    Ok(report)
 }
 
 /// Each run reads its input and writes its output from the beginning.

@@ -5,7 +5,7 @@ use regex_lite::Regex;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use super::matches::{Take, places};
+use super::matches::{Take, counting, places, summed_up, taken_match};
 use super::reading::{Place, Reading, is_time};
 use super::unit::known;
 
@@ -62,14 +62,15 @@ impl Wanted<'_> {
     }
 
     fn one_of(&self, found: Vec<Result<f64, String>>) -> Result<Option<f64>, String> {
-        if self.take == Take::Only && found.len() > 1 {
+        if self.take.is_none() && found.len() > 1 {
             return Err(format!(
                 "printed more than one {}, and it is unclear which counts; let it print one result",
                 self.name
             ));
         }
-        let values = self.take.of(found).into_iter().collect::<Result<Vec<f64>, String>>()?;
-        Ok((!values.is_empty()).then(|| self.take.sum_up(&values)))
+        let take = taken_match(self.take);
+        let values = counting(take, found).into_iter().collect::<Result<Vec<f64>, String>>()?;
+        Ok((!values.is_empty()).then(|| summed_up(take, &values)))
     }
 }
 

@@ -1,69 +1,62 @@
 //! Which of several matches in one output is taken.
-use powerband_record::Output;
+use powerband_record::{Matches, Output, TakenMatch};
 use regex_lite::Regex;
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use super::document::last_document;
 use super::reading::{NumberStyles, Place, Reading, Style, is_time};
 
-/// Which of the numbers that match in one output a metric is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Take {
-    /// The one there is; the last after lines of progress.
-    #[default]
-    Only,
-    /// The first.
-    First,
-    /// The last.
-    Last,
-    /// The mean of all.
-    Mean,
-    /// The smallest.
-    Min,
-    /// The largest.
-    Max,
-    /// All added up.
-    Sum,
+/// A number that was picked from an output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picked {
+    /// The metric's value, in `unit`.
+    pub value: f64,
+    /// Its unit: that of the metric's name, else the base of the unit that was printed; empty where there is none.
+    pub unit: String,
+    /// What it was taken from.
+    pub matches: Matches,
+    /// The line of the number that was taken, or the node of a JSON document; of several the last.
+    pub line: String,
 }
 
-impl Take {
-    /// By the word behind `regex-` and `json-`.
-    pub(super) const WORDS: [(&str, Take); 6] = [
-        ("first", Take::First),
-        ("last", Take::Last),
-        ("mean", Take::Mean),
-        ("min", Take::Min),
-        ("max", Take::Max),
-        ("sum", Take::Sum),
-    ];
+/// Which of the numbers that match are wanted: one by its place, or what all come to. Where nobody said, it is the only one there
+/// is, or the last after lines of progress.
+pub type Take = Option<TakenMatch>;
 
-    /// Those of some items that count.
-    pub(super) fn of<T>(self, mut items: Vec<T>) -> Vec<T> {
-        match self {
-            Take::First => items.truncate(1),
-            Take::Last | Take::Only => drop(items.drain(..items.len().saturating_sub(1))),
-            _ => {}
-        }
-        items
+/// What a take is in the end.
+pub(super) fn taken_match(take: Take) -> TakenMatch {
+    take.unwrap_or(TakenMatch::Last)
+}
+
+/// Those of some items that count.
+pub(super) fn counting<T>(take: TakenMatch, mut items: Vec<T>) -> Vec<T> {
+    match take {
+        TakenMatch::First => items.truncate(1),
+        TakenMatch::Last => drop(items.drain(..items.len().saturating_sub(1))),
+        _ => {}
     }
+    items
+}
 
-    pub(super) fn sum_up(self, values: &[f64]) -> f64 {
-        match self {
-            Take::Mean => values.iter().sum::<f64>() / values.len() as f64,
-            Take::Sum => values.iter().sum(),
-            Take::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            Take::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
-            Take::Only | Take::First | Take::Last => values.last().copied().unwrap_or(f64::NAN),
-        }
+pub(super) fn summed_up(take: TakenMatch, values: &[f64]) -> f64 {
+    match take {
+        TakenMatch::Mean => values.iter().sum::<f64>() / values.len() as f64,
+        TakenMatch::Sum => values.iter().sum(),
+        TakenMatch::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        TakenMatch::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
+        TakenMatch::First | TakenMatch::Last => values.last().copied().unwrap_or(f64::NAN),
     }
 }
 
-/// What was found in an output: its text, and the number or why there is none.
-type Found = (String, Result<Reading, String>);
+/// What was found in an output.
+struct Found {
+    /// As printed.
+    text: String,
+    /// Where.
+    line: String,
+    read: Result<Reading, String>,
+}
 
 /// The value of a metric by a regular expression.
 pub(super) fn by_pattern(
@@ -72,30 +65,38 @@ pub(super) fn by_pattern(
     take: Take,
     output: &Output,
     written: &mut NumberStyles,
-) -> Result<f64, String> {
+) -> Result<Picked, String> {
     let places = [&output.stdout, &output.stderr].into_iter().map(|text| places(pattern, text));
     let places = places.into_iter().find(|places| !places.is_empty());
     let places = places.ok_or_else(|| format!("the load printed nothing that matches '{pattern}'"))?;
-    if output.cut && take != Take::First {
+    if output.cut && take != Some(TakenMatch::First) {
         return Err(format!(
             "the output is too long to be kept whole, and '{pattern}' may match in the rest; regex-first: takes the first match"
         ));
     }
+    let matches = Matches {
+        count: u32::try_from(places.len()).unwrap_or(u32::MAX),
+        first: places.first().map(Place::group_text).unwrap_or_default(),
+        last: places.last().map(Place::group_text).unwrap_or_default(),
+        taken: taken_match(take),
+    };
     let mut style = written.style(metric);
-    let considered = if take == Take::Only { places.clone() } else { take.of(places.clone()) };
+    let considered = match take {
+        None => places.clone(),
+        Some(take) => counting(take, places.clone()),
+    };
     for place in &considered {
         style.mark = style.mark.or_else(|| super::number::number(&place.text[place.group.clone()], None).ok()?.mark);
     }
     let of = |place: &Place<'_>| {
-        let text = place.text[place.group.clone()].to_owned();
+        let text = place.group_text();
         let read = Reading::of(place, is_time(metric), style.mark);
         let read = read.map_err(|why| format!("'{pattern}' found '{text}', {why}"));
-        (text, read)
+        Found { line: place.line().trim().to_owned(), text, read }
     };
     let found: Vec<Found> = considered.iter().map(of).collect();
-    if take == Take::Only && differ(&found) {
-        let (first, last) = (&found[0].0, &found[found.len() - 1].0);
-        let count = found.len();
+    if take.is_none() && differ(&found) {
+        let Matches { count, first, last, .. } = &matches;
         if !are_progress(&places) {
             return Err(format!(
                 "'{pattern}' matches {count} times, from '{first}' to '{last}'; use {metric}=regex-last:{pattern}, or regex-first:, regex-mean:, regex-min:, regex-max:, regex-sum:"
@@ -108,7 +109,7 @@ pub(super) fn by_pattern(
         };
         written.note(metric, false, note);
     }
-    taken(metric, take, found, style, written)
+    taken(metric, matches, found, style, written)
 }
 
 /// The value of a metric by a JSON path.
@@ -118,17 +119,14 @@ pub(super) fn by_path(
     take: Take,
     output: &Output,
     written: &mut NumberStyles,
-) -> Result<f64, String> {
+) -> Result<Picked, String> {
     if output.cut {
         return Err("the JSON that the load printed is too long to be kept whole".into());
     }
     let document = last_document(&output.stdout)?;
-    let nodes = path.query(&document).all();
-    if nodes.is_empty() {
-        return Err(format!("the load's JSON has nothing at {path}"));
-    }
+    let nodes = path.query_located(&document);
     let style = written.style(metric);
-    let of = |node: &Value| {
+    let of = |location: String, node: &Value| {
         let wrong = |why: String| format!("{path} holds {node}, {why}");
         let read = match (node.as_f64(), node.as_str()) {
             (Some(value), _) => Ok(Reading::plain(value)),
@@ -138,33 +136,46 @@ pub(super) fn by_path(
             }
             _ => Err(wrong("which is no number".into())),
         };
-        (node.to_string(), read)
+        Found { text: node.to_string(), line: format!("{location}: {node}"), read }
     };
-    let found: Vec<Found> = nodes.into_iter().map(of).collect();
-    if take == Take::Only && differ(&found) {
-        let (first, last) = (&found[0].0, &found[found.len() - 1].0);
+    let found: Vec<Found> = nodes.iter().map(|node| of(node.location().to_string(), node.node())).collect();
+    let (Some(first), Some(last)) = (found.first(), found.last()) else {
+        return Err(format!("the load's JSON has nothing at {path}"));
+    };
+    let matches = Matches {
+        count: u32::try_from(found.len()).unwrap_or(u32::MAX),
+        first: first.text.clone(),
+        last: last.text.clone(),
+        taken: taken_match(take),
+    };
+    if take.is_none() && differ(&found) {
+        let Matches { count, first, last, .. } = matches;
         return Err(format!(
-            "{path} finds {} values, from {first} to {last}; use {metric}=json-last:{path}, or json-first:, json-mean:, json-min:, json-max:, json-sum:",
-            found.len()
+            "{path} finds {count} values, from {first} to {last}; use {metric}=json-last:{path}, or json-first:, json-mean:, json-min:, json-max:, json-sum:",
         ));
     }
-    taken(metric, take, take.of(found), style, written)
+    taken(metric, matches, found, style, written)
 }
 
 /// What the numbers that count come to, in the metric's unit.
 fn taken(
     metric: &str,
-    take: Take,
+    matches: Matches,
     found: Vec<Found>,
     mut style: Style,
     written: &mut NumberStyles,
-) -> Result<f64, String> {
-    let mut values = Vec::new();
-    for (_, read) in take.of(found) {
-        let read = read?;
+) -> Result<Picked, String> {
+    let named = powerband_record::unit_of(metric);
+    let (mut values, mut unit, mut line) = (Vec::new(), named, String::new());
+    for found in counting(matches.taken, found) {
+        let read = found.read?;
         style.agree(&read)?;
         values.push(read.in_unit_of(metric)?);
-        if let Some((base, printed)) = read.converted().filter(|_| powerband_record::unit_of(metric).is_empty()) {
+        if named.is_empty() {
+            unit = read.base();
+        }
+        line = found.line;
+        if let Some((base, printed)) = read.converted().filter(|_| named.is_empty()) {
             written.note(metric, true, || {
                 format!(
                     "{metric} is in {base}, the output has '{printed}'; a unit last in its name (p99_us) sets its unit"
@@ -173,11 +184,11 @@ fn taken(
         }
     }
     written.keep(metric, style);
-    Ok(take.sum_up(&values))
+    Ok(Picked { value: summed_up(matches.taken, &values), unit: unit.to_owned(), matches, line })
 }
 
 fn differ(found: &[Found]) -> bool {
-    let value = |(_, read): &Found| read.as_ref().ok().map(Reading::value);
+    let value = |found: &Found| found.read.as_ref().ok().map(Reading::value);
     found.len() > 1 && found.windows(2).any(|pair| value(&pair[0]).is_none() || value(&pair[0]) != value(&pair[1]))
 }
 
@@ -192,12 +203,7 @@ pub(super) fn places<'t>(pattern: &Regex, text: &'t str) -> Vec<Place<'t>> {
 
 /// Whether all matches before the last are lines of one shape, each on its own: two of them, or one that the last resembles.
 fn are_progress(places: &[Place<'_>]) -> bool {
-    let line = |place: &Place<'_>| {
-        let start = place.text[..place.group.start].rfind(['\n', '\r']).map_or(0, |at| at + 1);
-        let rest = &place.text[start..];
-        (start, shape(&rest[..rest.find(['\n', '\r']).unwrap_or(rest.len())]))
-    };
-    let lines: Vec<(usize, String)> = places.iter().map(line).collect();
+    let lines: Vec<(usize, String)> = places.iter().map(|place| (place.line_start(), shape(place.line()))).collect();
     let apart = lines.windows(2).all(|pair| pair[0].0 != pair[1].0);
     let alike = |lines: &[(usize, String)]| lines.len() > 1 && lines.windows(2).all(|pair| pair[0].1 == pair[1].1);
     apart && (alike(&lines) || lines.split_last().is_some_and(|(_, earlier)| alike(earlier)))

@@ -16,6 +16,24 @@ pub(super) struct Place<'t> {
     pub(super) whole: Range<usize>,
 }
 
+impl<'t> Place<'t> {
+    /// What the group matched.
+    pub(super) fn group_text(&self) -> String {
+        self.text[self.group.clone()].to_owned()
+    }
+
+    /// Where its line begins.
+    pub(super) fn line_start(&self) -> usize {
+        self.text[..self.group.start].rfind(['\n', '\r']).map_or(0, |at| at + 1)
+    }
+
+    /// The line that it begins on.
+    pub(super) fn line(&self) -> &'t str {
+        let rest = &self.text[self.line_start()..];
+        &rest[..rest.find(['\n', '\r']).unwrap_or(rest.len())]
+    }
+}
+
 /// A number that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reading {
@@ -193,6 +211,11 @@ impl Reading {
             }
         };
         Ok(scaled(self.printed, own.factor * times / wanted.factor))
+    }
+
+    /// The base of the unit that was printed; empty where none was.
+    pub(super) fn base(&self) -> &'static str {
+        self.unit.map_or("", |unit| unit.base)
     }
 
     /// The base its value was converted to, where that is not what was printed.

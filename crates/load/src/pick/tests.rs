@@ -29,10 +29,10 @@ fn metrics_are_read_and_picked_or_refused() {
             Source::Pattern(pattern, take) => format!("pattern {pattern}, {take:?}"),
             Source::Path(path, take) => format!("path {path}, {take:?}"),
         };
-        writeln!(all, "    {name} {better:?} judged {judged} stated {}: {source}", spec.stated).unwrap();
+        writeln!(all, "    {name} {better:?} judged {judged}, direction {:?}: {source}", spec.direction).unwrap();
         text.into_iter().for_each(|text| {
-            writeln!(all, "    {:?}", spec.pick(&output(&text.replace("\\n", "\n")), &mut NumberStyles::default()))
-                .unwrap()
+            let picked = spec.pick(&output(&text.replace("\\n", "\n")), &mut NumberStyles::default());
+            writeln!(all, "    {:?}", picked.map(|picked| picked.value)).unwrap();
         });
     }
     insta::assert_snapshot!("metrics", all);
@@ -41,7 +41,8 @@ fn metrics_are_read_and_picked_or_refused() {
 /// Reads outputs in turn, as trials of one experiment.
 fn trials(spec: &str, outputs: &[&str]) -> (Vec<Result<f64, String>>, Vec<String>) {
     let (spec, mut written) = (MetricSpec::parse(spec).unwrap(), NumberStyles::default());
-    (outputs.iter().map(|text| spec.pick(&output(text), &mut written)).collect(), written.notes())
+    let values = outputs.iter().map(|text| spec.pick(&output(text), &mut written).map(|picked| picked.value));
+    (values.collect(), written.notes())
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn all_trials_of_an_experiment_are_read_alike() {
 #[test]
 fn a_cut_output_has_no_last_match() {
     let cut = Output { cut: true, ..output("[1 s] 5 ops\n[2 s] 6 ops") };
-    let pick = |spec: &str| MetricSpec::parse(spec).unwrap().pick(&cut, &mut NumberStyles::default());
+    let pick = |spec: &str| MetricSpec::parse(spec).unwrap().pick(&cut, &mut NumberStyles::default()).map(|it| it.value);
     assert!(pick("n=regex:(\\d+) ops").is_err() && pick("n=json:$.x").is_err());
     assert_eq!(pick("n=regex-first:(\\d+) ops"), Ok(5.0));
 }
@@ -173,7 +174,7 @@ fn generated_outputs_are_read_right_or_not_at_all() {
         let text = format!("{before}{lead}{number}{blank}{unit}{tail}");
         let group = ["([0-9.,]+)", "([-+0-9.,e]+)", "(\\d+)", "(\\S+)", "([^;\\n]+)"][draw(5)];
         let spec = MetricSpec::parse(&format!("{name}=regex:v[ \\t]*[:=]?[ \\t]*\\(?[-+]?{group}")).unwrap();
-        if let Ok(found) = spec.pick(&output(&text), &mut NumberStyles::default()) {
+        if let Ok(Picked { value: found, .. }) = spec.pick(&output(&text), &mut NumberStyles::default()) {
             read += 1;
             let truth = value * factor;
             if (found - truth).abs() > 1e-9 * truth.abs() {

@@ -1,0 +1,109 @@
+//! Which way is better, as far as a metric's name shows it: by whole words, never by a part of one (`operate` is no rate).
+use serde::{Deserialize, Serialize};
+
+use super::Better;
+
+/// How it is known which way of a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DirectionSource {
+    /// The user said so.
+    Stated,
+    /// The load, the meter or the figure that measures it.
+    Measured,
+    /// A word of its name.
+    Name,
+    /// Nothing: it is guessed that less is better.
+    Guessed,
+}
+
+/// Bad in themselves: fewer are better, by the second too.
+const BAD: &[&str] = &[
+    "abort", "collision", "conflict", "drop", "dropped", "error", "fail", "failed", "failure", "fault", "jitter",
+    "leak", "loss", "lost", "miss", "missed", "overhead", "reject", "rejected", "retransmission", "retransmit",
+    "retry", "retries", "stall", "stalled", "throttle", "timeout", "wait", "waiting",
+];
+/// Work done, and what it is counted in.
+const GOOD: &[&str] = &[
+    "accuracy", "bandwidth", "bogomips", "bops", "bps", "count", "efficiency", "event", "flops", "fps", "frame",
+    "gbps", "gflops", "goodput", "hit", "iops", "ipc", "iteration", "kbps", "kiops", "mbps", "mflops", "mips", "op",
+    "ops", "operation", "performance", "pps", "qps", "query", "queries", "rate", "request", "rps", "score", "speed",
+    "speedup", "throughput", "token", "tflops", "tps", "transaction", "work",
+];
+/// What it takes.
+const COST: &[&str] = &[
+    "cost", "cycle", "delay", "duration", "elapsed", "energy", "latency", "latencies", "memory", "power", "rss", "rtt",
+    "runtime", "temp", "temperature", "time", "wattage",
+];
+/// Units of time, energy and power.
+const UNITS: &[&str] = &[
+    "h", "hour", "j", "joule", "kj", "kwh", "kw", "m", "microsecond", "millisecond", "min", "minute", "mj", "ms",
+    "msec", "mw", "nanosecond", "ns", "nsec", "s", "sec", "second", "uj", "us", "usec", "uw", "w", "watt", "wh",
+];
+/// What is moved: by the second, where a second follows.
+const AMOUNTS: &[&str] = &[
+    "b", "bit", "byte", "gb", "gbit", "gib", "kb", "kbit", "kib", "mb", "mbit", "mib", "tb", "tbit", "tib",
+];
+
+fn is_in(words: &[&str], word: &str) -> bool {
+    let stems = [Some(word), word.strip_suffix('s'), word.strip_suffix("es")];
+    stems.into_iter().flatten().any(|stem| words.contains(&stem))
+}
+
+/// Which way is better of a metric of this name; `None` where no word of it shows that.
+///
+/// What is bad in itself is better low. Of one thing by another the two words decide: work by the second or by the joule is
+/// better high, a time or an energy for each of something low. Then a unit at the end decides, and else the last word that is
+/// known.
+#[must_use]
+pub fn direction_of(name: &str) -> Option<Better> {
+    let name = name.split_once('@').map_or(name, |(name, _)| name).to_lowercase().replace('/', "_per_");
+    let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    if words.iter().any(|word| is_in(BAD, word)) {
+        return Some(Better::Lower);
+    }
+    let is_cost = |word: &&str| is_in(COST, word) || is_in(UNITS, word);
+    if let Some(at) = words.iter().rposition(|word| *word == "per").filter(|at| *at > 0) {
+        let (over, under) = (&words[..at], &words[at + 1..]);
+        if over.last().is_some_and(is_cost) {
+            return Some(Better::Lower);
+        }
+        let is_good = over.iter().any(|word| is_in(GOOD, word)) || under.first().is_some_and(is_cost);
+        return is_good.then_some(Better::Higher);
+    }
+    if let [.., amount, second] = words[..]
+        && is_in(AMOUNTS, amount)
+        && is_in(UNITS, second)
+    {
+        return Some(Better::Higher);
+    }
+    if words.last().is_some_and(|word| is_in(UNITS, word)) {
+        return Some(Better::Lower);
+    }
+    words.iter().rev().find_map(|word| {
+        let good = is_in(GOOD, word).then_some(Better::Higher);
+        good.or_else(|| is_in(COST, word).then_some(Better::Lower))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_words_of_a_name_say_which_way_is_better() {
+        let high = "throughput rate ops ipc score fps hits bandwidth tokens_per_s qps iops requests_per_s rate_mbit_s \
+            copied_mb_s work_per_joule score_per_w count instructions_per_cycle MB/s ops/sec tx_bytes_per_s hit_rate \
+            packets_per_interrupt@eth0 queries_per_s hash_per_w";
+        let low = "time latency p99_us delay misses watts joules errors faults error_rate errors_per_s cache_misses \
+            time_per_op ns/op joules_per_request real_s seconds ms energy_j far/power_w lost_percent ops_time_ms \
+            wait_time retries worker_latency retransmits";
+        let unknown = "operate_x workers iterate scored value x busy_percent temporary deliberate timely p99 packets";
+        let all = [(high, Some(Better::Higher)), (low, Some(Better::Lower)), (unknown, None)];
+        for (names, wanted) in all {
+            for name in names.split_whitespace().filter(|name| !name.starts_with("packets_per")) {
+                assert_eq!(direction_of(name), wanted, "{name}");
+            }
+        }
+    }
+}
