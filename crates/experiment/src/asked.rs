@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use powerband_load::{Finishes, Load, MetricSpec, NumberStyles, Source};
+use powerband_load::{Finishes, Load, MetricSpec, NumberStyles, Picked, Source};
 use powerband_machine::World;
 use powerband_meter::state::FIGURES;
-use powerband_record::{Better, CpuList, InOrder, Metric, Side};
+use powerband_record::{Better, CpuList, DirectionSource, InOrder, Metric, Side};
 
 use crate::metering::{Metering, figure_of, of_stretch, side_of};
 use crate::{PlanError, ResolveError};
@@ -57,7 +57,7 @@ impl<'a> Sources<'a> {
             let mut metric = pick.metric.clone();
             let (better, boundary) = self.about(world, pick)?;
             metric.boundary = boundary;
-            if !pick.stated {
+            if pick.direction != DirectionSource::Stated {
                 metric.better = better;
             }
             if metrics.iter().any(|m| m.name == metric.name) {
@@ -166,28 +166,42 @@ pub(crate) struct Values<'a> {
     pub(crate) written: &'a RefCell<NumberStyles>,
 }
 
+/// The value of a metric.
+pub(crate) struct Valued {
+    pub(crate) value: f64,
+    /// What it was read from, where that was an output.
+    pub(crate) picked: Option<Picked>,
+}
+
+impl From<f64> for Valued {
+    fn from(value: f64) -> Self {
+        Valued { value, picked: None }
+    }
+}
+
 impl Values<'_> {
     /// The value of a metric.
     ///
     /// # Errors
     /// Why there is none, in words.
-    pub(crate) fn of(&self, metric: &str) -> Result<f64, String> {
+    pub(crate) fn of(&self, metric: &str) -> Result<Valued, String> {
         let Some(pick) = self.picks.iter().find(|pick| pick.metric.name == metric) else {
-            return self.measured(metric);
+            return self.measured(metric).map(Valued::from);
         };
         match &pick.source {
-            Source::Measured(name) => self.measured(name),
+            Source::Measured(name) => self.measured(name).map(Valued::from),
             Source::Ratio(over, under) => {
                 let (above, below) = (self.operand(over)?, self.operand(under)?);
                 if below == 0.0 {
                     Err(format!("{under} is 0, so that nothing can be divided by it"))
                 } else {
-                    Ok(above / below)
+                    Ok((above / below).into())
                 }
             }
             _ => {
                 let finished = self.finishes.get("load").ok_or("the load has no output of its own".to_owned())?;
-                pick.pick(&finished.output, &mut self.written.borrow_mut())
+                let picked = pick.pick(&finished.output, &mut self.written.borrow_mut())?;
+                Ok(Valued { value: picked.value, picked: Some(picked) })
             }
         }
     }
@@ -195,7 +209,7 @@ impl Values<'_> {
     /// What a ratio is made of is no ratio.
     fn operand(&self, name: &str) -> Result<f64, String> {
         let is = |pick: &&MetricSpec| pick.metric.name == name && !matches!(pick.source, Source::Ratio(..));
-        if self.picks.iter().any(|pick| is(&pick)) { self.of(name) } else { self.measured(name) }
+        if self.picks.iter().any(|pick| is(&pick)) { Ok(self.of(name)?.value) } else { self.measured(name) }
     }
 
     fn measured(&self, name: &str) -> Result<f64, String> {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use powerband_record::{
-    Better, KneeFinding, LOSS_MARGIN_PERCENT, Level, Metric, Outcome, RequirementStanding, SettingVerdict, Standing,
+    Better, FailedTrials, KneeFinding, LOSS_MARGIN_PERCENT, Level, Metric, Outcome, RequirementStanding, SettingVerdict, Standing,
     Started, Verdict, is_loss,
 };
 use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
@@ -16,6 +16,9 @@ use crate::knee::{BELOW_MARGIN, KneeSeeker};
 use crate::levels::level;
 use crate::requiring::{Against, Requiring};
 use crate::{carried, disturbed};
+
+/// Why a setting leaves where the reference cannot be judged.
+const NO_REFERENCE: &str = "the command failed under the reference";
 
 /// How many outliers are told by their place.
 const CLIPPED_TOLD: usize = 6;
@@ -60,7 +63,10 @@ impl Look {
 /// One metric with its trials and, if it is judged, its judge.
 struct Sheet {
     metric: Metric,
+    /// What is judged: nothing of settings whose command failed.
     table: Table,
+    /// All valid trials.
+    shown: Table,
     judge: Option<MetricJudge>,
     rules: Rules,
     last: Option<powerband_stats::TableLook>,
@@ -91,6 +97,8 @@ pub(crate) struct Judging {
     sheets: Vec<Sheet>,
     knee: Option<KneeSeeker>,
     requiring: Requiring,
+    /// By setting: one whose command failed is not judged.
+    failed: BTreeMap<usize, FailedTrials>,
     /// For each block, from the beginning of each valid trial to that of the next, ns.
     apart_ns: Vec<Vec<u64>>,
     /// Number and beginning (ns) of the latest valid trial of this block.
@@ -115,6 +123,7 @@ impl Judging {
         let sheet = |metric: &Metric| Sheet {
             metric: metric.clone(),
             table: Table::new(others),
+            shown: Table::new(others),
             judge: None,
             rules: rules.clone(),
             last: None,
@@ -127,6 +136,7 @@ impl Judging {
             sheets: started.metrics.iter().map(sheet).collect(),
             knee: KneeSeeker::new(started, &spending),
             requiring: Requiring::new(started),
+            failed: BTreeMap::new(),
             apart_ns: Vec::new(),
             latest: None,
             spending,
@@ -139,6 +149,7 @@ impl Judging {
         self.latest = None;
         for sheet in &mut self.sheets {
             sheet.table.push_block();
+            sheet.shown.push_block();
         }
     }
 
@@ -147,6 +158,7 @@ impl Judging {
         self.apart_ns.truncate(blocks as usize);
         for sheet in &mut self.sheets {
             sheet.table = sheet.table.prefix(blocks as usize);
+            sheet.shown = sheet.shown.prefix(blocks as usize);
         }
     }
 
@@ -159,15 +171,30 @@ impl Judging {
             let trials = u64::from(ran.trial.saturating_sub(trial));
             apart_ns.extend(at_ns.saturating_sub(began_ns).checked_div(trials));
         }
-        self.requiring.take(slot.setting, outcome);
+        let trials = self.failed.entry(slot.setting).or_default();
+        trials.take(outcome);
+        let is_judged = trials.failed == 0;
+        if is_judged {
+            self.requiring.take(slot.setting, outcome);
+        }
         for sheet in &mut self.sheets {
             let block = sheet.table.blocks().saturating_sub(1);
-            if let Some(&value) = outcome.metrics.get(&sheet.metric.name)
-                && let Err(error) = sheet.table.set_ran(block, slot, value, ran)
-            {
-                sheet.trouble = Some(format!("{}: {error}", sheet.metric.name));
+            let Some(&value) = outcome.metrics.get(&sheet.metric.name) else { continue };
+            let tables = [Some(&mut sheet.shown), is_judged.then_some(&mut sheet.table)];
+            for table in tables.into_iter().flatten() {
+                if let Err(error) = table.set_ran(block, slot, value, ran) {
+                    sheet.trouble = Some(format!("{}: {error}", sheet.metric.name));
+                }
             }
         }
+        if !is_judged {
+            self.sheets.iter_mut().for_each(|sheet| sheet.forget(slot.setting));
+        }
+    }
+
+    /// The trials of a setting whose command failed in one of them.
+    fn failed(&self, setting: usize) -> Option<&FailedTrials> {
+        self.failed.get(&setting).filter(|trials| trials.failed > 0)
     }
 
     /// A trial of a setting that is void for what it lost, in percent.
@@ -178,11 +205,19 @@ impl Judging {
     /// Looks at all complete blocks.
     pub(crate) fn look(&mut self) -> Look {
         let mut look = Look::default();
+        if self.failed(0).is_some() {
+            // Nothing can be compared with it.
+            look.decided = self.others().map(|setting| (setting, NO_REFERENCE.to_owned())).collect();
+            return look;
+        }
         for sheet in self.sheets.iter_mut().filter(|sheet| sheet.metric.judged) {
             sheet.look(&self.spending);
             look.verdicts.extend(sheet.verdicts());
             look.predictions.extend(sheet.predictions());
         }
+        let fails = |setting: u32| self.failed(setting as usize).is_some();
+        look.verdicts.retain(|verdict| !fails(verdict.setting));
+        look.predictions.retain(|(setting, _)| !fails(*setting));
         if let (Some(knee), Some(sheet)) = (&mut self.knee, self.sheets.first()) {
             knee.look(&sheet.table, (sheet.rules.scale, sheet.rules.margin));
             knee.reconcile(&mut look.verdicts);
@@ -235,7 +270,8 @@ impl Judging {
 
     /// Settings that may leave: decided on every judged metric, no requirement open and, where a knee is sought, out of the race for it.
     fn decided(&self, look: &Look) -> Vec<(u32, String)> {
-        let mut decided = Vec::new();
+        let failed = self.others().filter_map(|setting| Some((setting, self.failed(setting as usize)?.to_string())));
+        let mut decided: Vec<(u32, String)> = failed.collect();
         for setting in self.others().filter(|setting| self.is_decided(look, *setting)) {
             match &look.knee {
                 None => decided.push((setting, "decided".to_owned())),
@@ -255,7 +291,7 @@ impl Judging {
             levels.extend(
                 self.sheets
                     .iter()
-                    .filter_map(|sheet| level(&sheet.metric.name, setting, &sheet.table, sheet.rules.mean)),
+                    .filter_map(|sheet| level(&sheet.metric.name, setting, &sheet.shown, sheet.rules.mean)),
             );
         }
         levels
@@ -283,6 +319,18 @@ fn is_early(error: &powerband_stats::Error) -> bool {
 }
 
 impl Sheet {
+    /// Takes a setting out of what is judged.
+    fn forget(&mut self, setting: usize) {
+        for block in 0..self.table.blocks() {
+            let slots: Vec<Slot> = self.table.block(block).map(|(slot, _)| slot).collect();
+            for slot in slots.into_iter().filter(|slot| slot.setting == setting) {
+                if let Err(error) = self.table.clear(block, slot) {
+                    self.trouble = Some(format!("{}: {error}", self.metric.name));
+                }
+            }
+        }
+    }
+
     fn ready(&mut self, spending: &Arc<Spending>) {
         if self.judge.is_none() {
             self.settle_scale();

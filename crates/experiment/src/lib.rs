@@ -61,4 +61,4 @@ pub use table::{TableBench, TableError, TableMachine, resolve_table};
 pub use times::Times;
 pub use tune::cover;
 pub use variants::Variant;
-pub use world_bench::WorldBench;
+pub use world_bench::{ShownMetric, ShownMetrics, ShownRun, WorldBench};

@@ -166,7 +166,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
         settle_ns: duration_or_zero("settle", plan.settle.as_deref())?.unwrap_or_else(|| settles_ns(plan, &settings)),
         requirements,
         search,
-        notes: caveats,
+        notes: caveats.into_iter().chain(guesses(plan, &picks)).collect(),
         ..rules
     };
     Ok(Resolved { started, settings, load: plan.load.clone(), variants, picks, narrow, notes })
@@ -229,6 +229,12 @@ pub(crate) fn rules(plan: &Plan) -> Result<Started, PlanError> {
         search: None,
         notes: Vec::new(),
     })
+}
+
+/// Directions that were guessed; a search is given its own.
+fn guesses<'p>(plan: &Plan, picks: &'p [MetricSpec]) -> impl Iterator<Item = String> + 'p {
+    let judged = if plan.tune.is_none() { picks } else { &[] };
+    judged.iter().filter_map(MetricSpec::direction_note)
 }
 
 /// What is judged and shown; what is required and would not be measured by itself is shown as well.

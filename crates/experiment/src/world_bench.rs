@@ -4,6 +4,7 @@ mod around;
 pub(crate) mod daemon;
 mod longest;
 mod running;
+mod shown;
 
 use std::cell::RefCell;
 use std::collections::btree_map::Entry;
@@ -17,7 +18,7 @@ use powerband_record::{
     Cool, Event, Fact, InOrder as _, Metric, Outcome, PlannedTrial, SearchPlan, Setting, Side, Void,
 };
 
-use crate::asked::Values;
+use crate::asked::{Valued, Values};
 use crate::cooling::Cooling;
 use crate::effect::{Effect, all_alike, repeated};
 use crate::execution::Place;
@@ -31,6 +32,7 @@ use crate::variants::Variant;
 use crate::{Bench, Fatal, Halt, Journal, Resolved};
 
 use around::Around;
+pub use shown::{ShownMetric, ShownMetrics, ShownRun};
 
 /// How long the link of a network device may stay down beyond the time to settle, ns …
 const LINK_NS: u64 = 30_000_000_000;
@@ -300,18 +302,24 @@ impl<'w> WorldBench<'w> {
         finishes: &Finishes,
         refused: &BTreeMap<String, String>,
     ) -> Result<Outcome, Void> {
-        let (mut metrics, mut unmeasured) = (BTreeMap::new(), BTreeMap::new());
+        let mut outcome = Outcome { ended: self.load.ended(finishes), ..Outcome::default() };
         let own = self.load.own_words(finishes);
         let values = Values { picks: &self.picks, measured, refused, finishes: &own, written: &self.written };
         for metric in &self.metrics {
             match values.of(&metric.name) {
-                Ok(value) => drop(metrics.insert(metric.name.clone(), value)),
-                // What is only shown may be missing, with its reason; what is judged may not.
-                Err(why) if !metric.judged => drop(unmeasured.insert(metric.name.clone(), why)),
+                Ok(Valued { value, picked }) => {
+                    outcome.metrics.insert(metric.name.clone(), value);
+                    let several = picked.map(|picked| picked.matches).filter(|matches| matches.count > 1);
+                    outcome.matches.extend(several.map(|matches| (metric.name.clone(), matches)));
+                }
+                // What is only shown may be missing, with its reason; so may what is not judged as the command failed.
+                Err(why) if !metric.judged || outcome.failure().is_some() => {
+                    outcome.refused.insert(metric.name.clone(), why);
+                }
                 Err(why) => return Err(Void::NoMetric { metric: metric.name.clone(), why }),
             }
         }
-        Ok(Outcome { metrics, refused: unmeasured, ..Outcome::default() })
+        Ok(outcome)
     }
 
     /// Whether every knob is still where it was put, and nobody else has written to one.

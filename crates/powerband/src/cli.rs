@@ -1,8 +1,10 @@
 //! The words of the command line, and nothing else: parsing, not acting.
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use powerband_load::IgnoredStatuses;
 use powerband_record::CpuList;
 
 mod change;
@@ -61,6 +63,28 @@ impl Cli {
         }
         Ok(cli)
     }
+}
+
+/// The words with the statuses behind an `-i` joined to it: they are no command, and a lone `-i` has none.
+pub(crate) fn with_statuses(words: &[OsString]) -> Vec<OsString> {
+    let is_list = |word: &OsString| word.to_str().is_some_and(|text| text.split(',').all(is_number));
+    let mut joined: Vec<OsString> = Vec::new();
+    let mut ended = false;
+    for word in words {
+        ended |= word == "--";
+        match joined.last_mut() {
+            Some(option) if !ended && (*option == "-i" || *option == "--ignore-failure") && is_list(word) => {
+                option.push("=");
+                option.push(word);
+            }
+            _ => joined.push(word.clone()),
+        }
+    }
+    joined
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The command with the environment of this run: what a variable gives is the default of its option. (The parser's own look-up
@@ -265,6 +289,9 @@ pub(crate) struct Setup {
     /// Print what would be changed and measured, and for how long; change nothing
     #[arg(long, help_heading = COMMON)]
     pub(crate) dry_run: bool,
+    /// Run each command once as the machine is, and print every metric with its unit and the line it was read from; keep nothing
+    #[arg(long, conflicts_with = "dry_run", help_heading = METRICS)]
+    pub(crate) show_metrics: bool,
     /// Change also what the kernel does not take back; it is then not restored
     #[arg(long, help_heading = COMMON)]
     pub(crate) accept_unrestorable: bool,
@@ -387,9 +414,12 @@ pub(crate) struct Loading {
     /// Pin the load to these CPUs, e.g. 0-3
     #[arg(long, value_name = "LIST", help_heading = LOAD)]
     pub(crate) pin: Option<CpuList>,
-    /// Keep trials whose command exits non-zero
-    #[arg(short = 'i', long, help_heading = LOAD)]
-    pub(crate) ignore_failure: bool,
+    /// Keep trials whose command exits non-zero; -i=3,4: these statuses count as success
+    ///
+    /// A setting whose command failed is shown, not judged and never recommended. With statuses, any other one makes a trial
+    /// void; a signal counts as 128 and its number (-i=137).
+    #[arg(short = 'i', long, value_name = "STATUS,...", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = LOAD)]
+    pub(crate) ignore_failure: Option<IgnoredStatuses>,
     /// Parse the output as TOOL's (default: from the program name)
     ///
     /// TOOL is one of those listed in docs/loads/commands.md, e.g. iperf3, fio or perf_stat, or none.
@@ -467,8 +497,9 @@ pub(crate) struct Tune {
 }
 
 /// What the plan of a page says already.
-const PLANNED: [&str; 25] = [
+const PLANNED: [&str; 26] = [
     "plan",
+    "show_metrics",
     "metrics",
     "meters",
     "meter_lags",

@@ -21,6 +21,7 @@ mod progress;
 mod replication_progress;
 mod rerun;
 mod rig;
+mod shown;
 mod stored;
 mod streams;
 mod typed;
@@ -41,7 +42,7 @@ pub fn run(words: &[OsString], surroundings: Surroundings, streams: &mut Streams
 }
 
 fn typed_verb(words: &[OsString]) -> u8 {
-    let parsed = cli::with_environment(cli::command()).try_get_matches_from(words);
+    let parsed = cli::with_environment(cli::command()).try_get_matches_from(cli::with_statuses(words));
     let parsed = parsed.and_then(|words| Cli::of(&words)).map_err(cli::in_plain_words);
     let cli = match parsed {
         Ok(cli) => cli,

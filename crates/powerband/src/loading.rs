@@ -81,7 +81,7 @@ fn command(shared: &Shared, args: &Loading, lines: Vec<CommandLine>) -> Result<C
         far_command: far_command(args)?,
         far_port: args.far_port,
         pin: args.pin.clone(),
-        ignore_failure: args.ignore_failure,
+        ignore_failure: args.ignore_failure.clone().unwrap_or_default(),
         reads: args.reads.as_deref().map(Reads::parse).transpose().map_err(usage)?.unwrap_or_default(),
         ..CommandLoad::default()
     })

@@ -9,7 +9,7 @@ use powerband_session::{EndedExperiment, Experiment, Options, SessionError};
 use crate::cli::{FailOn, Measuring, Setup, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::progress::Bar;
-use crate::{commands, dry_run, machines, output, rig, verb};
+use crate::{commands, dry_run, machines, output, rig, shown, verb};
 
 /// Where an experiment was written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,19 +32,25 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
     }
     let options = options(shared, &measuring.setup);
     let experiment = powerband_session::prepare(plan, &options, &mut output::note)?;
-    if let (Experiment::OnRig(on_rig), false) = (&experiment, options.dry_run) {
+    if let (Experiment::OnRig(on_rig), false) = (&experiment, measuring.setup.dry_run) {
         if words == Words::File || shared.declared.is_some() {
             commands::note(on_rig.commands());
         }
         let notes: BTreeSet<&String> = on_rig.steps().iter().flat_map(|steps| &steps.notes).into_set();
-        notes.into_iter().for_each(output::note);
+        if !measuring.setup.show_metrics {
+            notes.into_iter().for_each(output::note);
+        }
+    }
+    if measuring.setup.show_metrics {
+        return shown::run(shared, experiment);
     }
     run(shared, experiment, measuring, &options)
 }
 
 /// What is said of an experiment outside its plan.
 pub(crate) fn options(shared: &Shared, setup: &Setup) -> Options {
-    Options { dry_run: setup.dry_run, as_root: setup.as_root, ..rig::options(shared) }
+    // Neither keeps anything.
+    Options { dry_run: setup.dry_run || setup.show_metrics, as_root: setup.as_root, ..rig::options(shared) }
 }
 
 /// Runs an experiment that is ready, or prints what it would do.

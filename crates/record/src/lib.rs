@@ -59,7 +59,7 @@ pub use metric::{
     Better, DirectionSource, LOSS_MARGIN_PERCENT, MAX_LOST_PERCENT, Metric, MetricName, canonical_metric, direction_of, is_loss, unit_of,
 };
 pub use order::{InOrder, IntoOrdered};
-pub use outcome::{CommandEnd, ExitStatus, Histogram, Matches, Outcome, Output, Repeated, TakenMatch, Usage, Void};
+pub use outcome::{CommandEnd, ExitStatus, FailedTrials, Histogram, Matches, Outcome, Output, Repeated, TakenMatch, Usage, Void};
 pub use primes::primes_below;
 pub use quantity::{
     FrequencyError, QuantityError, format_duration, format_khz, format_number, parse_duration_ns, parse_frequency_khz,

@@ -55,6 +55,42 @@ pub struct CommandEnd {
     pub accepted: bool,
 }
 
+/// The trials of a setting in which the command failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FailedTrials {
+    /// In so many …
+    pub failed: u32,
+    /// … of so many valid trials.
+    pub trials: u32,
+    /// With these statuses, each once.
+    pub statuses: Vec<ExitStatus>,
+}
+
+impl FailedTrials {
+    /// Counts a valid trial.
+    pub fn take(&mut self, outcome: &Outcome) {
+        self.trials += 1;
+        let Some(status) = outcome.failure() else { return };
+        self.failed += 1;
+        if !self.statuses.contains(&status) {
+            self.statuses.push(status);
+        }
+    }
+}
+
+/// Most statuses that are named.
+const NAMED_STATUSES: usize = 4;
+
+/// `failed in 5 of 5 trials (exit status 1)`.
+impl std::fmt::Display for FailedTrials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let plural = if self.trials == 1 { "" } else { "s" };
+        let mut named: Vec<String> = self.statuses.iter().take(NAMED_STATUSES).map(ToString::to_string).collect();
+        named.extend((self.statuses.len() > NAMED_STATUSES).then(|| "…".to_owned()));
+        write!(f, "failed in {} of {} trial{plural} ({})", self.failed, self.trials, named.join(", "))
+    }
+}
+
 /// Which of several numbers in an output a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]

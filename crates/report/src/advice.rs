@@ -75,7 +75,8 @@ pub fn advice(model: &Model) -> Option<Advice> {
 pub fn no_advice(model: &Model) -> Option<String> {
     let ended =
         matches!(model.end, ExperimentEnd::Closed(CloseReason::Decided | CloseReason::Blocks | CloseReason::Budget));
-    let compared = model.settings.iter().any(|setting| setting.verdicts.iter().any(Option::is_some));
+    let is_judged = |setting: &SettingReport| setting.failed.is_some() || setting.verdicts.iter().any(Option::is_some);
+    let compared = model.settings.iter().any(is_judged);
     if !ended || !compared || model.started.search.is_some() || advice(model).is_some() {
         return None;
     }
@@ -86,6 +87,8 @@ pub fn no_advice(model: &Model) -> Option<String> {
     let but =
         |at: u32| Some(format!("{} is better in a decision metric, but {}", model.label(at), obstacle(model, at)?));
     let nothing = || match model.settings.len() {
+        _ if model.failed(0).is_some() => format!("{} {}", baseline(model), fails(model, 0).unwrap_or_default()),
+        2 if model.failed(1).is_some() => format!("{} {}", model.label(1), fails(model, 1).unwrap_or_default()),
         2 => format!("{} is not shown to be better than {}", model.label(1), baseline(model)),
         _ => format!("no setting is shown to be better than {}", baseline(model)),
     };
@@ -172,11 +175,16 @@ pub(crate) fn obstacle(model: &Model, at: u32) -> Option<String> {
     ruled_out(model, at).or_else(open)
 }
 
-/// What more blocks do not change: a requirement that it breaks, or a decision metric in which it is worse.
+/// How its command failed, if it did.
+fn fails(model: &Model, at: u32) -> Option<String> {
+    model.failed(at).map(ToString::to_string)
+}
+
+/// What more blocks do not change: a command that fails, a requirement that it breaks, or a decision metric in which it is worse.
 fn ruled_out(model: &Model, at: u32) -> Option<String> {
     let broken = requirements_in(model, at, Standing::Broken).next().map(|requirement| format!("breaks {requirement}"));
     let worse = || Some(format!("is worse in {}", metrics_in(model, at, |it| it == Some(Verdict::Worse)).next()?));
-    broken.or_else(worse)
+    fails(model, at).or(broken).or_else(worse)
 }
 
 /// The requirements of which a setting is known to have this standing.

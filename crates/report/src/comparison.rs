@@ -5,7 +5,7 @@
 //! side has three sessions or more, which then are the observations.
 use std::collections::BTreeMap;
 
-use powerband_record::{Better, Metric, Verdict};
+use powerband_record::{Better, FailedTrials, Metric, Verdict};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -54,6 +54,14 @@ pub enum CompareError {
         name: String,
         /// What there is.
         known: String,
+    },
+    /// A setting whose command failed.
+    #[error("{name} {failed}: what a failed command takes is not compared")]
+    Failed {
+        /// The setting, and of which experiment.
+        name: String,
+        /// In how many trials.
+        failed: FailedTrials,
     },
     /// One thing only.
     #[error("{0} would be compared with itself; name two settings, e.g. 3:a 3:b")]
@@ -155,6 +163,13 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// With what else is to be known, a sentence each.
+    #[must_use]
+    pub fn noting(mut self, notes: Vec<String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
     pub(crate) fn new(rows: Vec<ComparisonRow>, mut notes: Vec<String>, alpha: f64) -> Self {
         notes.dedup();
         Comparison { finding: text::finding(&rows), alpha, rows, along: None, notes, each_by_itself: false }

@@ -1,16 +1,20 @@
 //! A report as a table for spreadsheets (RFC 4180): a line for each setting, metric and statistic.
-use powerband_record::{Level, SettingVerdict, unit_of};
+use powerband_record::{CommandEnd, Level, SettingVerdict, unit_of};
 
 use crate::words::{finite, word};
 use crate::{Distribution, Model, SettingReport};
 
 /// The columns. `statistic` is `typical`, `p50`, `p90`, `p99`, `p99.9`, `max`, `trial N` for the value of one trial, `run N.M`
 /// for one run of a repeated command, or, of a calibration, `noise`: the standard deviation of one trial, block means removed.
-/// Changes are relative to the reference.
+/// Changes are relative to the reference. `exit_status` is that of a trial's command, of a signal 128 and its number, where it
+/// was not 0; the verdict on a setting whose command failed is `failed`.
 const HEAD: &str =
-    "setting,label,turns,metric,unit,statistic,trials,value,low,high,verdict,change,change_low,change_high";
+    "setting,label,turns,metric,unit,statistic,trials,value,low,high,verdict,change,change_low,change_high,exit_status";
 /// Columns that only a judged metric fills.
 const NO_VERDICT: [String; 4] = [const { String::new() }; 4];
+
+/// The same where a command failed.
+const FAILED: [&str; 4] = ["failed", "", "", ""];
 
 /// The whole table, with its head.
 #[must_use]
@@ -19,12 +23,14 @@ pub fn render(model: &Model) -> String {
     for (number, setting) in model.settings.iter().enumerate() {
         for ((metric, level), verdict) in model.started.metrics.iter().zip(&setting.levels).zip(&setting.verdicts) {
             if let Some(level) = level {
-                line(&mut text, number, setting, &metric.name, typical(level), verdict.as_ref());
+                let failed = metric.judged && setting.failed.is_some();
+                let verdict = if failed { FAILED.map(str::to_owned) } else { verdict.as_ref().map_or(NO_VERDICT, judged) };
+                line(&mut text, number, setting, &metric.name, typical(level), verdict, None);
             }
         }
         for (name, distribution) in &setting.distributions {
             for fields in percentiles(distribution) {
-                line(&mut text, number, setting, name, fields, None);
+                line(&mut text, number, setting, name, fields, NO_VERDICT, None);
             }
         }
         trials(&mut text, model, number, setting);
@@ -34,7 +40,7 @@ pub fn render(model: &Model) -> String {
             // A relative one in the metric's unit, as every value here.
             let sigma = if found.relative { found.sigma * found.level } else { found.sigma };
             let fields = ["noise".into(), found.trials.to_string(), number(sigma), String::new(), String::new()];
-            line(&mut text, 0, reference, &found.metric, fields, None);
+            line(&mut text, 0, reference, &found.metric, fields, NO_VERDICT, None);
         }
     }
     text
@@ -46,12 +52,13 @@ fn trials(text: &mut String, model: &Model, number: usize, setting: &SettingRepo
     for trial in model.values.iter().filter(|it| it.block > 0 && usize::try_from(it.setting) == Ok(number)) {
         for (metric, value) in model.started.metrics.iter().zip(&trial.values) {
             if let Some(value) = value {
-                line(text, number, setting, &metric.name, one(format!("trial {}", trial.trial), *value), None);
+                let fields = one(format!("trial {}", trial.trial), *value);
+                line(text, number, setting, &metric.name, fields, NO_VERDICT, trial.ended);
             }
         }
         for (run, real_s) in (1..).zip(&trial.runs) {
             let name: String = format!("run {}.{run}", trial.trial);
-            line(text, number, setting, "real_s", one(name, *real_s), None);
+            line(text, number, setting, "real_s", one(name, *real_s), NO_VERDICT, None);
         }
     }
 }
@@ -62,10 +69,12 @@ fn line(
     setting: &SettingReport,
     metric: &str,
     fields: [String; 5],
-    verdict: Option<&SettingVerdict>,
+    verdict: [String; 4],
+    ended: Option<CommandEnd>,
 ) {
     let names = [&number.to_string(), &setting.label, &setting.turns, metric, unit_of(metric)].map(cell);
-    let line: Vec<String> = names.into_iter().chain(fields).chain(verdict.map_or(NO_VERDICT, judged)).collect();
+    let status = ended.map(|ended| ended.status.code().to_string()).unwrap_or_default();
+    let line: Vec<String> = names.into_iter().chain(fields).chain(verdict).chain([status]).collect();
     *text += &line.join(",");
     *text += "\r\n";
 }

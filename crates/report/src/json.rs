@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Better, CloseReason, RequirementFinding, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare,
+    Better, CloseReason, CommandEnd, FailedTrials, RequirementFinding, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare,
     SearchStanding, SearchUnproved, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{CalibrationRow, Landing, Model};
+use crate::{CalibrationRow, Landing, MatchesFound, Model};
 
 mod fill;
 
@@ -174,6 +174,9 @@ pub struct MetricRow {
     pub better: Better,
     /// Whether verdicts are given about it.
     pub judged: bool,
+    /// Where it could be several numbers of an output: how many there were, and which was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matches: Option<MatchesFound>,
     /// What watts or joules cover.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boundary: Option<String>,
@@ -194,6 +197,9 @@ pub struct SettingRow {
     pub levels: BTreeMap<String, LevelRow>,
     /// Verdicts by metric.
     pub verdicts: BTreeMap<String, VerdictRow>,
+    /// Where its command failed in a trial: nothing is judged of it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<FailedTrials>,
     /// Where the plan's requirements stand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<RequirementRow>,
@@ -223,6 +229,9 @@ pub struct TrialRow {
     /// Real time of each run of a command that was repeated within the trial, s.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs_s: Vec<f64>,
+    /// How the command ended; absent = with exit status 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<CommandEnd>,
 }
 
 /// A level, in the metric's unit.

@@ -6,7 +6,7 @@ use crate::load;
 use crate::sentence;
 use crate::typed::on_machines;
 use crate::words;
-use crate::words::{with_boundary, word};
+use crate::words::with_boundary;
 use crate::{Model, commands};
 use powerband_record::{Level, Metric, format_number, unit_of};
 
@@ -26,7 +26,8 @@ pub fn render(model: &Model) -> String {
             continue;
         }
         let name = escaped(&with_boundary(&metric.name, metric));
-        let change = model.verdicts(place).next().map(head);
+        let failed = || (metric.judged && model.has_verdicts(place)).then(|| "change".to_owned());
+        let change = model.verdicts(place).next().map(head).or_else(failed);
         let verdicts =
             change.as_ref().map(|head| format!(" {} | interval | verdict |", escaped(head))).unwrap_or_default();
         let rule = if change.is_some() { " ---: | ---: | :--- |" } else { "" };
@@ -36,12 +37,10 @@ pub fn render(model: &Model) -> String {
             let mut row = vec![escaped(&setting.label)];
             row.extend(levels(at).map(level).unwrap_or_default());
             if change.is_some() {
-                row.extend(match setting.verdicts.get(place).and_then(Option::as_ref) {
-                    None => [String::new(), String::new(), if at == 0 { "reference".into() } else { String::new() }],
-                    Some(it) => {
-                        [signed_change(it), signed_interval(it).unwrap_or_default(), word(it.verdict).to_owned()]
-                    }
-                });
+                let verdict = setting.verdicts.get(place).and_then(Option::as_ref);
+                let interval = verdict.and_then(signed_interval).unwrap_or_default();
+                let word = model.verdict_word(at, place).to_owned();
+                row.extend([verdict.map(signed_change).unwrap_or_default(), interval, word]);
             }
             text += &format!("| {} |\n", row.join(" | "));
         }
@@ -87,7 +86,7 @@ pub fn table(model: &Model) -> String {
             let value = level(at, *place).map(|level| commands::with_half_width(level, *factor)).unwrap_or_default();
             let verdict = setting.verdicts.get(*place).and_then(Option::as_ref);
             let change = verdict.map(|it| with_unit(&signed_change(it), it)).unwrap_or_default();
-            let word = verdict.map_or(if at == 0 { "reference" } else { "" }, |it| word(it.verdict));
+            let word = model.verdict_word(at, *place);
             text += &format!(" {value} | {} | {word} |", escaped(&change));
         }
         text += "\n";

@@ -2,7 +2,8 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Calibration, CloseReason, Event, ExperimentHeader, FactChange, KneeFinding, Level, Metric, ReachedSite,
+    Calibration, CloseReason, CommandEnd, Event, ExperimentHeader, FactChange, FailedTrials, KneeFinding, Level, Matches,
+    Metric, ReachedSite,
     RequirementStanding, SearchFinding, SearchStanding, SettingVerdict, Started, Verdict, Void, format_duration,
 };
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,8 @@ pub struct Model {
     pub calibrations: Vec<Calibration>,
     /// What each valid trial measured, warm-up included, in order.
     pub values: Vec<TrialValues>,
+    /// Where a metric could be several numbers of an output, by its name.
+    pub matches: BTreeMap<String, MatchesFound>,
     /// Trials that do not count, in order.
     pub voids: Vec<VoidTrial>,
     /// What must be known with the verdicts, a sentence each.
@@ -120,6 +123,8 @@ pub struct SettingReport {
     pub landings: Vec<Landing>,
     /// Applying it changed nothing: the machine was at these values already.
     pub unchanged: bool,
+    /// Where its command failed in a trial: it is then shown and not judged.
+    pub failed: Option<FailedTrials>,
 }
 
 /// When and why a setting left the blocks.
@@ -154,6 +159,22 @@ pub struct TrialValues {
     pub values: Vec<Option<f64>>,
     /// Real time of each run of a command that was repeated, s.
     pub runs: Vec<f64>,
+    /// How the command ended, where not with exit status 0.
+    pub ended: Option<CommandEnd>,
+}
+
+/// The numbers in outputs that a metric could be, in the trials in which they were several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MatchesFound {
+    /// So many valid trials, warm-up included.
+    pub trials: u32,
+    /// Fewest in one of them.
+    pub min_count: u32,
+    /// Most in one of them.
+    pub max_count: u32,
+    /// Those of the first of these trials.
+    #[serde(flatten)]
+    pub example: Matches,
 }
 
 /// A trial that does not count.
@@ -222,6 +243,28 @@ impl Model {
         };
         let header = self.header.as_ref().filter(|_| can)?;
         Some(format!("powerband{} resume {}", self.store, header.id))
+    }
+
+    /// The trials of a setting whose command failed in one of them.
+    #[must_use]
+    pub fn failed(&self, setting: u32) -> Option<&FailedTrials> {
+        self.settings.get(usize::try_from(setting).ok()?)?.failed.as_ref()
+    }
+
+    /// Whether there is a verdict on a metric, or a reason why there is none.
+    pub(crate) fn has_verdicts(&self, metric: usize) -> bool {
+        self.verdicts(metric).next().is_some() || self.settings.iter().any(|setting| setting.failed.is_some())
+    }
+
+    /// What a table of verdicts has for a setting in a metric; empty where there is none yet.
+    pub(crate) fn verdict_word(&self, setting: usize, metric: usize) -> &'static str {
+        let Some(report) = self.settings.get(setting) else { return "" };
+        match report.verdicts.get(metric).and_then(Option::as_ref) {
+            _ if report.failed.is_some() => "failed",
+            Some(verdict) => crate::words::word(verdict.verdict),
+            None if setting == 0 => "reference",
+            None => "",
+        }
     }
 
     /// The judged metrics with their places in [`Started::metrics`].

@@ -34,6 +34,23 @@ pub fn notes(model: &Model) -> Vec<String> {
     notes
 }
 
+/// Settings whose command failed, a clause each: `k=2 failed in 5 of 5 trials (exit status 1)`.
+pub(crate) fn failures(model: &Model) -> Vec<String> {
+    let failed = (0_u32..).zip(&model.settings).filter_map(|(setting, report)| Some((setting, report.failed.as_ref()?)));
+    failed.map(|(setting, trials)| format!("{} {trials}", model.label(setting))).collect()
+}
+
+/// What failed, as a clause of the finding.
+fn failed(model: &Model) -> Option<String> {
+    let all = failures(model);
+    let more = all.len().saturating_sub(NAMED);
+    let mut named: Vec<String> = all.into_iter().take(NAMED).collect();
+    named.extend((more > 0).then(|| counted(u32::try_from(more).unwrap_or(u32::MAX), "other setting") + " failed too"));
+    let subject = if model.failed(0).is_some() { "nothing is compared with it" } else { "which is not compared" };
+    let subject = if named.len() > 1 && model.failed(0).is_none() { "which are not compared" } else { subject };
+    (!named.is_empty()).then(|| format!("{}, {subject}", and(&named)))
+}
+
 /// The whole finding in one sentence, without a full stop.
 #[must_use]
 pub fn headline(model: &Model) -> String {
@@ -78,10 +95,8 @@ fn findings(model: &Model) -> Option<String> {
         return crate::calibration::headline(model);
     }
     let found = compared(model);
-    match (found, requirements::clause(model)) {
-        (Some(found), Some(required)) => Some(format!("{found}; {required}")),
-        (found, required) => found.or(required),
-    }
+    let clauses: Vec<String> = [found, requirements::clause(model), failed(model)].into_iter().flatten().collect();
+    (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 
 fn compared(model: &Model) -> Option<String> {

@@ -68,6 +68,7 @@ pub fn render(model: &Model, width: usize, colour: bool) -> String {
         );
         page.lines.extend(levels);
     }
+    section(&mut page, "failed commands, whose trials are not judged", &sentence::failures(model));
     distributions(model, &mut page);
     settings(model, &mut page);
     section(&mut page, "caveats", &brief::caveats(model));

@@ -1,6 +1,6 @@
 //! Measuring: from a plan to an experiment on an open rig, and from there to its end.
 use powerband_experiment::{
-    ESTIMATE, Plan, PlanError, ResolveError, Resolved, WorldBench, choices, meters_read, resolve, run, sided,
+    ESTIMATE, Plan, PlanError, ResolveError, Resolved, ShownMetrics, WorldBench, choices, meters_read, resolve, run, sided,
 };
 use powerband_machine::{User, World};
 use powerband_record::{FleetTask, Hint, MAX_CALIBRATED_MARGIN, format_duration, is_loss};
@@ -109,6 +109,18 @@ impl OnRig {
     #[must_use]
     pub fn steps(&self) -> &[Steps] {
         &self.steps
+    }
+
+    /// Runs each distinct load once as the machines are, and shows what each metric is read as. Nothing is set or stored.
+    ///
+    /// # Errors
+    /// When it could not go on.
+    pub fn show_metrics(mut self) -> Result<ShownMetrics, SessionError> {
+        let shown = WorldBench::new(self.rig.world(), &self.resolved).with_user(self.user).show_metrics(&self.resolved);
+        let in_place = self.rig.close();
+        let shown = shown.map_err(|fatal| SessionError::Aborted(fatal.to_string()))?;
+        in_place?;
+        Ok(shown)
     }
 
     /// Measures, and closes the rig.

@@ -229,7 +229,7 @@ impl TableMachine {
             let none = || PlanError::NoMetric { name: name.clone(), known: self.metric_names() };
             let metric = &mut metrics[place.ok_or_else(none)?];
             metric.judged = pick.metric.judged;
-            if pick.stated {
+            if pick.direction == powerband_record::DirectionSource::Stated {
                 metric.better = pick.metric.better;
             }
         }

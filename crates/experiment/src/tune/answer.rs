@@ -32,8 +32,11 @@ impl Values<'_> {
     /// Whether a search can make use of an outcome: it compares ratios.
     ///
     /// # Errors
-    /// [`Void::NoMetric`] for the first metric that has none.
+    /// [`Void::NoMetric`] for the first metric that has none, [`Void::LoadFailed`] where the command failed.
     pub(super) fn fit(self, outcome: &Outcome) -> Result<(), Void> {
+        if let Some(status) = outcome.failure() {
+            return Err(Void::LoadFailed { why: format!("the command ended with {status}") });
+        }
         let goal = Some(&self.plan.goal.name).filter(|_| self.plan.goal.known.is_empty());
         for name in goal.into_iter().chain(self.plan.requirements.iter().map(|limit| &limit.metric)) {
             let why = match outcome.metrics.get(name) {

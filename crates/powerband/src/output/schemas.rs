@@ -2,6 +2,7 @@
 //! where a validator is at hand.
 use std::path::Path;
 
+use powerband_experiment::ShownMetrics;
 use powerband_record::Started;
 use powerband_report::comparison::Comparison;
 use powerband_report::fleet::{Applications, FleetAnswer};
@@ -49,6 +50,7 @@ fn all() -> Vec<(&'static str, Value)> {
         of::<store::Pushed>(),
         of::<store::Migrated>(),
         of::<Planned<'_>>(),
+        of::<ShownMetrics>(),
         of::<Started>(),
         of::<Comparison>(),
         of::<FleetAnswer>(),

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use powerband_load::MetricSpec;
-use powerband_record::{Better, Metric, parse_percent};
+use powerband_record::{Better, Metric, direction_of, parse_percent};
 use powerband_report::comparison::{CompareError, Comparison, ComparisonRequest, Csv, Measured, several, within};
 use powerband_report::picture::comparison_pictures;
 use powerband_rig::{MAX_MEASURED_BYTES, read_text};
@@ -28,8 +28,8 @@ pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
     }
     let found = match args.from_csv.as_slice() {
         [] => stored(shared, args, &ask)?,
-        [one] => table(one, &args.sides, ask)?,
-        [first, second] if args.sides.is_empty() => tables(first, second, ask)?,
+        [one] => table(one, args, ask)?,
+        [first, second] if args.sides.is_empty() => tables(first, second, args, ask)?,
         [_, _] => return Err(usage("two files are two sides; leave the names of settings out")),
         _ => return Err(usage("--from-csv is given once, or twice for one file a side")),
     };
@@ -48,22 +48,30 @@ pub(crate) fn run(shared: &Shared, args: &Compare) -> Answer {
     Ok(Exit::Fine as u8)
 }
 
-/// A metric as it was asked for; one whose name is not one of ours can only be a column of a table.
+/// A metric of stored experiments as it was asked for.
 fn metric(text: &str) -> Result<Metric, Failure> {
     match MetricSpec::parse(text) {
         Ok(spec) => Ok(spec.metric),
         Err(error) if text.is_empty() => Err(usage(error)),
-        Err(_) => {
-            let (name, better) = match text.rsplit_once(':') {
-                Some((name, "higher")) => (name, Better::Higher),
-                Some((name, "lower")) => (name, Better::Lower),
-                // What is counted by the second is a rate.
-                _ if text.contains("/s") => (text, Better::Higher),
-                _ => (text, Better::Lower),
-            };
-            Ok(Metric { name: name.into(), better, judged: true, boundary: None })
-        }
+        Err(_) => Ok(column(text).0),
     }
+}
+
+/// A column of a table, called as it is called there, and what is to be known of its direction where that is guessed.
+fn column(text: &str) -> (Metric, Option<String>) {
+    let (name, stated) = match text.rsplit_once(':') {
+        Some((name, "higher")) => (name, Some(Better::Higher)),
+        Some((name, "lower")) => (name, Some(Better::Lower)),
+        _ => (text, None),
+    };
+    let known = stated.or_else(|| direction_of(name));
+    let better = known.unwrap_or(Better::Lower);
+    let note = known.is_none().then(|| {
+        format!(
+            "no word of the name {name} shows which way is better: lower counts as better; if higher is, use --metric '{name}:higher'"
+        )
+    });
+    (Metric { name: name.into(), better, judged: true, boundary: None }, note)
 }
 
 fn share(option: &str, text: Option<&str>) -> Result<Option<f64>, Failure> {
@@ -150,20 +158,21 @@ fn read(path: &Path) -> Result<Csv, Failure> {
     Csv::parse(&path.display().to_string(), &text).map_err(failure)
 }
 
-/// The columns to read: those asked for, or all.
-fn columns(csv: &Csv, ask: &mut ComparisonRequest) -> Result<(), Failure> {
-    if ask.metrics.is_empty() {
-        ask.metrics = csv.metrics().map(metric).collect::<Result<_, _>>()?;
-    }
-    Ok(())
+/// The columns to read, those asked for or all; what is to be known of them.
+fn columns(csv: &Csv, texts: &[String], ask: &mut ComparisonRequest) -> Vec<String> {
+    let all = || csv.metrics().map(str::to_owned).collect();
+    let texts: Vec<String> = if texts.is_empty() { all() } else { texts.to_vec() };
+    let (metrics, notes): (_, Vec<Option<String>>) = texts.iter().map(|text| column(text)).unzip();
+    ask.metrics = metrics;
+    notes.into_iter().flatten().collect()
 }
 
 /// One table: two settings named, or all against the first.
-fn table(path: &Path, names: &[String], mut ask: ComparisonRequest) -> Result<Comparison, Failure> {
+fn table(path: &Path, args: &Compare, mut ask: ComparisonRequest) -> Result<Comparison, Failure> {
     let csv = read(path)?;
-    columns(&csv, &mut ask)?;
+    let notes = columns(&csv, &args.metrics, &mut ask);
     let measured = csv.measured(&ask.metrics).map_err(failure)?;
-    let (reference, others) = match names {
+    let (reference, others) = match args.sides.as_slice() {
         [] => (0, (1..measured.settings.len()).collect()),
         [reference, other] => {
             (measured.setting(reference).map_err(failure)?, vec![measured.setting(other).map_err(failure)?])
@@ -177,11 +186,11 @@ fn table(path: &Path, names: &[String], mut ask: ComparisonRequest) -> Result<Co
             measured.labels()
         )));
     }
-    within(&measured, reference, &others, &ask).map_err(failure)
+    within(&measured, reference, &others, &ask).map(|found| found.noting(notes)).map_err(failure)
 }
 
 /// One file a side, each a setting called as its file.
-fn tables(first: &Path, second: &Path, mut ask: ComparisonRequest) -> Result<Comparison, Failure> {
+fn tables(first: &Path, second: &Path, args: &Compare, mut ask: ComparisonRequest) -> Result<Comparison, Failure> {
     let stem = |path: &Path| {
         path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
     };
@@ -190,8 +199,9 @@ fn tables(first: &Path, second: &Path, mut ask: ComparisonRequest) -> Result<Com
         return Err(usage("the two files have one name, which is that of their setting; rename one"));
     }
     let both = Csv::joined([(&files[0], &names[0]), (&files[1], &names[1])]).map_err(failure)?;
-    columns(&both, &mut ask)?;
-    within(&both.measured(&ask.metrics).map_err(failure)?, 0, &[1], &ask).map_err(failure)
+    let notes = columns(&both, &args.metrics, &mut ask);
+    let measured = both.measured(&ask.metrics).map_err(failure)?;
+    within(&measured, 0, &[1], &ask).map(|found| found.noting(notes)).map_err(failure)
 }
 
 fn failure(error: CompareError) -> Failure {

@@ -53,7 +53,8 @@ pub(crate) fn run(shared: &Shared, args: &Resume) -> Answer {
 /// The words it was begun with.
 fn begun_words(header: &ExperimentHeader) -> Option<Cli> {
     let command = with_environment(Cli::command());
-    command.try_get_matches_from(&header.command_line).and_then(|words| Cli::of(&words)).ok()
+    let words: Vec<OsString> = header.command_line.iter().map(OsString::from).collect();
+    command.try_get_matches_from(with_statuses(&words)).and_then(|words| Cli::of(&words)).ok()
 }
 
 /// The plan file it was begun with, and the options that were put into the plan.

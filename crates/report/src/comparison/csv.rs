@@ -112,6 +112,7 @@ impl Csv {
             settings: settings.0.into_iter().map(|label| (label.clone(), label)).collect(),
             metrics: metrics.to_vec(),
             trials,
+            failed: BTreeMap::new(),
             rules: None,
             robust: false,
             mean: false,

@@ -36,6 +36,7 @@ pub fn within(
     others: &[usize],
     ask: &ComparisonRequest,
 ) -> Result<Comparison, CompareError> {
+    [&[reference], others].concat().into_iter().try_for_each(|setting| measured.check(setting))?;
     let metrics = chosen(&measured.metrics, &measured.metrics, &ask.metrics)?;
     let (rules, alpha) = rules(ask, &[measured], metrics.len());
     let mut rows = Vec::new();
@@ -83,7 +84,7 @@ pub fn between(
     }
     let metrics = chosen(&a.metrics, &b.metrics, &ask.metrics)?;
     let shared = all.iter().all(|it| it.shares_reference(a));
-    let pairs = pairs(first, second, shared)?;
+    let (pairs, failed) = working([first.0, second.0], &pairs(first, second, shared)?, shared)?;
     let (rules, alpha) = rules(ask, &all, metrics.len());
     let mut rows = Vec::new();
     for metric in &metrics {
@@ -97,6 +98,7 @@ pub fn between(
         }
     }
     let mut notes = notes_on(ask, &all);
+    notes.extend(failed);
     if !single {
         notes.push(format!("{} and {} sessions", first.0.len(), second.0.len()));
     }
@@ -137,6 +139,36 @@ pub(super) fn larger_margin(ask: &ComparisonRequest, of: &[&Measured]) -> Option
     let differ = ask.margin.is_none() && least < most;
     differ
         .then(|| format!("the experiments had margins of {} to {}: the larger is used", percent(least), percent(most)))
+}
+
+/// The pairs whose commands worked on both sides, and which did not.
+///
+/// # Errors
+/// [`CompareError::Failed`] where none did, or a reference that both share did not.
+fn working(
+    sides: [&[Measured]; 2],
+    pairs: &[(usize, usize)],
+    shared: bool,
+) -> Result<(Vec<(usize, usize)>, Vec<String>), CompareError> {
+    let mut all = sides.into_iter().flatten();
+    if shared {
+        all.try_for_each(|measured| measured.check(0))?;
+    }
+    let (mut those, mut notes, mut first) = (Vec::new(), Vec::new(), None);
+    for &(one, other) in pairs {
+        let check = |of: &[Measured], setting: usize| of.iter().try_for_each(|measured| measured.check(setting));
+        match check(sides[0], one).and_then(|()| check(sides[1], other)) {
+            Ok(()) => those.push((one, other)),
+            Err(error) => {
+                notes.push(error.to_string());
+                first.get_or_insert(error);
+            }
+        }
+    }
+    match first {
+        Some(error) if those.is_empty() => Err(error),
+        _ => Ok((those, notes)),
+    }
 }
 
 /// Indices of the settings to compare, in the first and in the second.

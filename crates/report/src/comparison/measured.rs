@@ -1,7 +1,7 @@
 //! Measurements to compare, wherever they come from: trials with their setting and, where known, block and session.
 use std::collections::BTreeMap;
 
-use powerband_record::{Event, Metric, PlannedTrial};
+use powerband_record::{Event, FailedTrials, Metric, PlannedTrial};
 use powerband_stats::{Slot, Table, TrialTime};
 
 use super::{CompareError, Groups};
@@ -52,6 +52,8 @@ pub struct Measured {
     pub metrics: Vec<Metric>,
     /// Valid trials in the order of time (of a table: of its lines).
     pub trials: Vec<Trial>,
+    /// Of settings whose command failed: they are not compared.
+    pub failed: BTreeMap<usize, FailedTrials>,
     /// Its margin and error rate, where it has them.
     pub rules: Option<(f64, f64)>,
     /// Judged by ranks.
@@ -74,7 +76,7 @@ impl Measured {
             return Err(if events.is_empty() { ModelError::Empty } else { ModelError::NoStart });
         };
         let mut planned: BTreeMap<u32, PlannedTrial> = BTreeMap::new();
-        let mut trials = Vec::new();
+        let (mut trials, mut failed) = (Vec::new(), BTreeMap::<usize, FailedTrials>::new());
         let (mut before, mut latest) = (None, None);
         for event in events {
             match event {
@@ -89,6 +91,7 @@ impl Measured {
                     if planned.block == 0 {
                         continue;
                     }
+                    failed.entry(planned.setting as usize).or_default().take(outcome);
                     trials.push(Trial {
                         setting: planned.setting as usize,
                         block: Some(planned.block as usize - 1),
@@ -100,6 +103,7 @@ impl Measured {
                 _ => {}
             }
         }
+        failed.retain(|_, trials| trials.failed > 0);
         let machine = (host.to_owned(), started.machine.clone(), started.others(), started.system.clone());
         Ok(Measured {
             name: format!("experiment {id}"),
@@ -107,6 +111,7 @@ impl Measured {
             settings: started.settings.iter().map(|it| (it.label.clone(), it.turns.clone())).collect(),
             metrics: started.metrics.clone(),
             trials,
+            failed,
             rules: Some((started.margin, started.alpha)),
             robust: started.robust,
             mean: started.judge_mean,
@@ -131,6 +136,7 @@ impl Measured {
             settings: model.settings.iter().map(|it| (it.label.clone(), it.turns.clone())).collect(),
             metrics: metrics.clone(),
             trials: model.values.iter().filter(|it| it.block > 0).map(trial).collect(),
+            failed: BTreeMap::new(),
             rules: Some((model.started.margin, model.started.alpha)),
             robust: model.started.robust,
             mean: model.started.judge_mean,
@@ -154,6 +160,13 @@ impl Measured {
             setting: name.to_owned(),
             known: self.labels(),
         })
+    }
+
+    /// That the command of a setting failed, which is then not compared.
+    pub(super) fn check(&self, setting: usize) -> Result<(), CompareError> {
+        let name = || format!("{} of {}", self.label(setting), self.name);
+        let failed = self.failed.get(&setting).cloned();
+        failed.map_or(Ok(()), |failed| Err(CompareError::Failed { name: name(), failed }))
     }
 
     /// All labels, for a sentence.

@@ -45,7 +45,7 @@ pub(super) fn report(model: &Model) -> Report {
         trials: model.trials,
         warmups: model.warmups,
         elapsed_s: model.elapsed_ns as f64 / 1e9,
-        metrics: plan.metrics.iter().map(metric).collect(),
+        metrics: plan.metrics.iter().map(|it| metric(model, it)).collect(),
         settings: shown(model),
         knee: knee(model),
         search: search(model),
@@ -81,12 +81,13 @@ fn recommended(model: &Model) -> Option<RecommendedRow> {
     Some(RecommendedRow { setting, turns: turns.unwrap_or_default(), why, apply: typed, no_command, undo, keep })
 }
 
-fn metric(metric: &powerband_record::Metric) -> MetricRow {
+fn metric(model: &Model, metric: &powerband_record::Metric) -> MetricRow {
     MetricRow {
         name: metric.name.clone(),
         unit: unit_of(&metric.name).into(),
         better: metric.better,
         judged: metric.judged,
+        matches: model.matches.get(&metric.name).cloned(),
         boundary: metric.boundary.clone(),
     }
 }
@@ -106,6 +107,7 @@ fn setting(model: &Model, index: u32, setting: &SettingReport) -> SettingRow {
         reference: index == 0,
         levels: names().zip(&setting.levels).filter_map(|(name, l)| Some((name, level(l.as_ref()?)))).collect(),
         verdicts: names().zip(&setting.verdicts).filter_map(|(name, v)| Some((name, verdict(v.as_ref()?)))).collect(),
+        failed: setting.failed.clone(),
         requirements: requirements(model, index),
         distributions: setting.distributions.iter().map(|(name, it)| (name.clone(), distribution(name, it))).collect(),
         left: setting.left.as_ref().map(|left| LeftRow { block: left.block, why: left.why.clone() }),
@@ -121,6 +123,7 @@ fn trial(model: &Model, trial: &TrialValues) -> TrialRow {
         block: trial.block,
         values: named.filter_map(|(metric, value)| Some((metric.name.clone(), (*value)?))).collect(),
         runs_s: trial.runs.iter().copied().filter(|value| value.is_finite()).collect(),
+        ended: trial.ended,
     }
 }
 

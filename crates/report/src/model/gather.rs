@@ -1,11 +1,11 @@
 //! From events to a model: what the latest event of each kind says, counted and sorted by setting and metric.
 use std::collections::{BTreeMap, BTreeSet};
 
-use powerband_record::{Event, Finding, Level, Metric, Outcome, PlannedTrial, SettingVerdict, Started};
+use powerband_record::{Event, FailedTrials, Finding, Level, Metric, Outcome, PlannedTrial, SettingVerdict, Started};
 
 use super::unrecorded::Unrecorded;
 use super::{
-    ExperimentEnd, Landing, Left, Model, ModelError, Restoration, SearchReport, SettingReport, TrialValues, VoidTrial,
+    ExperimentEnd, Landing, Left, MatchesFound, Model, ModelError, Restoration, SearchReport, SettingReport, TrialValues, VoidTrial,
 };
 
 /// The words of a landing that needs no mention: what was written, and what was there already.
@@ -21,6 +21,7 @@ struct Gathering {
     cut: Vec<u32>,               // trials whose load printed more than was kept
     unrecorded: Vec<Unrecorded>, // as `started.record`
     levels: Vec<Level>,          // of the end
+    failed: BTreeMap<u32, FailedTrials>,
 }
 
 pub(super) fn gather(events: &[Event]) -> Result<Model, ModelError> {
@@ -49,6 +50,7 @@ impl Gathering {
             left: None,
             landings: vec![],
             unchanged: false,
+            failed: None,
         };
         let model = Model {
             header: None,
@@ -66,14 +68,15 @@ impl Gathering {
             requirements: vec![],
             calibrations: vec![],
             values: vec![],
+            matches: BTreeMap::new(),
             voids: vec![],
             notes: started.notes.clone(),
             restored: None,
         };
         let values = vec![vec![vec![]; metrics]; started.settings.len()];
         let unrecorded = started.record.iter().map(|_| Unrecorded::default()).collect();
-        let (already, changed) = Default::default();
-        Gathering { model, planned: BTreeMap::new(), values, already, changed, cut: vec![], unrecorded, levels: vec![] }
+        let (already, changed, planned, failed) = Default::default();
+        Gathering { model, planned, values, already, changed, cut: vec![], unrecorded, levels: vec![], failed }
     }
 
     /// Every setting an event names must have been planned; what comes after may index without asking.
@@ -160,7 +163,7 @@ impl Gathering {
     }
 
     fn trial_done(&mut self, trial: u32, outcome: &Outcome) {
-        let Some(planned) = self.planned.get(&trial) else { return };
+        let Some(planned) = self.planned.get(&trial).copied() else { return };
         if outcome.output.values().any(|output| output.cut) {
             self.cut.push(trial);
         }
@@ -171,12 +174,14 @@ impl Gathering {
         let values = self.model.started.metrics.iter().map(value).collect();
         let (block, setting) = (planned.block, planned.setting);
         let runs = outcome.repeated.as_ref().map(|repeated| repeated.real_s.clone()).unwrap_or_default();
-        self.model.values.push(TrialValues { trial, block, setting, values, runs });
+        self.model.values.push(TrialValues { trial, block, setting, values, runs, ended: outcome.ended });
+        self.several(outcome);
         if block == 0 {
             self.model.warmups += 1;
             return;
         }
         self.model.trials += 1;
+        self.failed.entry(setting).or_default().take(outcome);
         let values = &mut self.values[index(planned.setting)];
         for (metric, values) in self.model.started.metrics.iter().zip(values) {
             values.extend(outcome.metrics.get(&metric.name).filter(|value| value.is_finite()));
@@ -185,6 +190,34 @@ impl Gathering {
         for (name, histogram) in &outcome.histograms {
             distributions.entry(name.clone()).or_default().add(histogram);
         }
+    }
+
+    fn several(&mut self, outcome: &Outcome) {
+        for (metric, matches) in &outcome.matches {
+            let found = self.model.matches.entry(metric.clone()).or_insert_with(|| MatchesFound {
+                trials: 0,
+                min_count: matches.count,
+                max_count: matches.count,
+                example: matches.clone(),
+            });
+            found.trials += 1;
+            found.min_count = found.min_count.min(matches.count);
+            found.max_count = found.max_count.max(matches.count);
+        }
+    }
+
+    /// What was found before a command failed does not hold after it: nothing is judged of its setting, nor against it.
+    fn set_failed_apart(&mut self) {
+        for (setting, trials) in std::mem::take(&mut self.failed) {
+            self.model.settings[index(setting)].failed = Some(trials).filter(|trials| trials.failed > 0);
+        }
+        let no_reference = self.model.failed(0).is_some();
+        for setting in self.model.settings.iter_mut().filter(|setting| no_reference || setting.failed.is_some()) {
+            setting.verdicts.fill(None);
+        }
+        let mut requirements = std::mem::take(&mut self.model.requirements);
+        requirements.retain(|it| self.model.failed(it.setting).is_none());
+        self.model.requirements = requirements;
     }
 
     fn place(&self, metric: &str) -> Option<usize> {
@@ -213,6 +246,7 @@ impl Gathering {
     }
 
     fn finish(mut self) -> Model {
+        self.set_failed_apart();
         for level in std::mem::take(&mut self.levels) {
             if let Some(place) = self.place(&level.metric) {
                 let setting = index(level.setting);

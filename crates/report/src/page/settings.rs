@@ -50,14 +50,15 @@ fn judged(model: &Model) -> Table {
     let mut columns = vec!["setting".to_owned()];
     let mut compared = false;
     // Verdicts first, of every metric: a narrow screen shows the first columns.
-    let several = model.judged().filter(|(place, _)| model.verdicts(*place).next().is_some()).count() > 1;
-    for (place, metric) in model.judged().filter(|(place, _)| model.verdicts(*place).next().is_some()) {
+    let several = model.judged().filter(|(place, _)| model.has_verdicts(*place)).count() > 1;
+    for (place, metric) in model.judged().filter(|(place, _)| model.has_verdicts(*place)) {
         compared = true;
         columns.push(if several { metric.name.clone() } else { "verdict".into() });
         for (at, row) in &mut rows {
             let verdict = model.settings[*at].verdicts.get(place).and_then(Option::as_ref);
             row.cells.push(match verdict.map(|it| it.verdict) {
                 Some(verdict) => Cell::marked(word(verdict), class(verdict)),
+                None if model.settings[*at].failed.is_some() => Cell::marked(model.verdict_word(*at, place), "worse"),
                 None => Cell::words(""),
             });
         }

@@ -32,6 +32,7 @@ fn picture(model: &Model, x: (usize, &Metric), y: (usize, &Metric)) -> Option<Pi
     let others = levels(model, y.0);
     let both: Vec<Both> = levels(model, x.0)
         .into_iter()
+        .filter(|(setting, _)| model.failed(*setting).is_none())
         .filter_map(|(setting, level)| Some((setting, level, others.iter().find(|(other, _)| *other == setting)?.1)))
         .collect();
     if both.len() < 2 {

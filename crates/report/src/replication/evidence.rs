@@ -249,6 +249,7 @@ pub(super) mod tests {
                 settings: settings.iter().map(|(setting, _)| ((*setting).to_owned(), String::new())).collect(),
                 metrics,
                 trials: trials.collect(),
+                failed: BTreeMap::new(),
                 rules: Some((0.01, 0.05)),
                 robust: false,
                 mean: false,

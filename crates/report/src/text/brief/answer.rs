@@ -1,4 +1,6 @@
 //! What an experiment answers, in a few sentences with its numbers: the end of every report on a terminal.
+use std::collections::BTreeSet;
+
 use powerband_record::{CloseReason, Level, Metric, SettingVerdict, Verdict};
 use powerband_stats::modes::UNSTABLE_BLOCKS;
 
@@ -34,6 +36,7 @@ pub(super) fn sentences(model: &Model) -> Vec<Sentence> {
         said.extend(calibration::answer(model).into_iter().map(own));
     } else {
         said.extend(compared(model));
+        said.extend(failed(model).into_iter().map(own));
         said.extend(held(model).map(own));
         said.extend(requirements::clause(model).map(|clause| own(format!("Required: {clause}."))));
     }
@@ -75,6 +78,28 @@ fn compared(model: &Model) -> Vec<Sentence> {
     let said = [own(of_setting(model, advice.setting))].into_iter().chain(why.map(in_table));
     let none = advice.no_command.map(|why| own(format!("There is no command for it: {why}.")));
     said.chain(none).collect()
+}
+
+/// Settings whose command failed, and how one whose failure is none is told.
+fn failed(model: &Model) -> Vec<String> {
+    let all = sentence::failures(model);
+    let more = all.len().saturating_sub(NAMED);
+    let codes: Vec<String> = (0_u32..)
+        .zip(&model.settings)
+        .filter_map(|(setting, _)| model.failed(setting))
+        .flat_map(|trials| &trials.statuses)
+        .map(|status| status.code())
+        .collect::<BTreeSet<i32>>()
+        .into_iter()
+        .map(|code| code.to_string())
+        .collect();
+    let mut said: Vec<String> = all.into_iter().take(NAMED).map(|clause| format!("{clause}.")).collect();
+    said.extend((more > 0).then(|| format!("{} failed too.", counted(u32::try_from(more).unwrap_or(u32::MAX), "other setting"))));
+    said.extend((!said.is_empty()).then(|| {
+        let codes = codes.join(",");
+        format!("What a failed command takes is not judged; if it worked, -i={codes} counts its status as success.")
+    }));
+    said
 }
 
 /// Settings that an interval without zero does not decide, as more blocks are asked of what is unstable.

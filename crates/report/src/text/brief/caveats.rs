@@ -15,7 +15,8 @@ pub(super) fn all(model: &Model) -> Vec<String> {
     let mut all: Vec<String> = adjusted(model).into_iter().collect();
     if model.started.search.is_none() {
         let left = (0_u32..).zip(&model.settings).filter_map(|(setting, report)| {
-            let left = report.left.as_ref().filter(|_| report.verdicts.iter().flatten().next().is_none())?;
+            let is_unjudged = report.failed.is_none() && report.verdicts.iter().flatten().next().is_none();
+            let left = report.left.as_ref().filter(|_| is_unjudged)?;
             let label = model.label(setting);
             Some(match left.block {
                 0 => format!("{label} was not measured: {}", left.why),

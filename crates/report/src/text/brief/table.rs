@@ -199,7 +199,7 @@ fn column(heads: [&str; 2], cells: Vec<String>, left: bool) -> Column {
 fn judged(model: &Model, rows: &[u32], place: usize, metric: &Metric, detail: Detail) -> Vec<Column> {
     let verdicts: Vec<Option<&SettingVerdict>> =
         rows.iter().map(|setting| model.settings.get(*setting as usize)?.verdicts.get(place)?.as_ref()).collect();
-    let any = verdicts.iter().any(Option::is_some);
+    let any = model.has_verdicts(place);
     let mut of = Vec::new();
     if detail != Detail::Verdict || !any {
         of.extend(levels(model, rows, place, metric, detail == Detail::Full));
@@ -207,10 +207,9 @@ fn judged(model: &Model, rows: &[u32], place: usize, metric: &Metric, detail: De
     if !any {
         return of;
     }
-    let words = rows.iter().zip(&verdicts).map(|(setting, verdict)| match verdict {
-        Some(verdict) => word(verdict.verdict).to_owned(),
-        None if *setting == 0 => "reference".to_owned(),
-        None => "-".to_owned(),
+    let words = rows.iter().map(|setting| match model.verdict_word(*setting as usize, place) {
+        "" => "-".to_owned(),
+        word => word.to_owned(),
     });
     let first = if detail == Detail::Verdict { plain_name(&metric.name) } else { "verdict" };
     of.push(column([&cut(first, LABEL), ""], words.collect(), true));
