@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use powerband_record::{
-    Better, FailedTrials, KneeFinding, LOSS_MARGIN_PERCENT, Level, Metric, Outcome, RequirementStanding, SettingVerdict, Standing,
-    Started, Verdict, is_loss,
+    Better, FailedTrials, KneeFinding, LOSS_MARGIN_PERCENT, Level, Metric, Outcome, RequirementStanding,
+    SettingVerdict, Standing, Started, Verdict, is_loss,
 };
 use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
 use powerband_stats::{

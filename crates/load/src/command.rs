@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use powerband_machine::Finished;
 use powerband_record::{
-    Better, CommandEnd, CpuList, Demand, ExitStatus, Invocation, LoadVariant, Metric, Repeated, Side, Void, Work, split_words,
+    Better, CommandEnd, CpuList, Demand, ExitStatus, Invocation, LoadVariant, Metric, Repeated, Side, Void, Work,
+    split_words,
 };
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ use crate::drivers::{self, Driver};
 use crate::metric::{judged, shown};
 use crate::reported::failure;
 use crate::{
-    CommandLine, Concluded, Finishes, IgnoredStatuses, LoadError, LoadFacts, LoadKind, LoadPart, Reads, RigEnds, Server, Shell,
+    CommandLine, Concluded, Finishes, IgnoredStatuses, LoadError, LoadFacts, LoadKind, LoadPart, Reads, RigEnds,
+    Server, Shell,
 };
 
 /// Any program.

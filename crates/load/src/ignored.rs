@@ -28,7 +28,8 @@ impl std::str::FromStr for IgnoredStatuses {
         }
         let status = |word: &str| {
             let status = word.trim().parse::<u8>().ok().filter(|status| *status > 0);
-            status.ok_or_else(|| format!("'{word}' is not an exit status from 1 to 255; use e.g. -i 3,4, or -i for any"))
+            status
+                .ok_or_else(|| format!("'{word}' is not an exit status from 1 to 255; use e.g. -i 3,4, or -i for any"))
         };
         text.split(',').map(status).collect::<Result<_, _>>().map(IgnoredStatuses::Only)
     }

@@ -56,10 +56,13 @@ pub use invocation::Invocation;
 pub use load_knob::{BACKGROUND, Background, COMMAND, DAEMON, LoadKnob, LoadVariant, NO_DAEMON, PARAMETER};
 pub use meter_choice::MeterChoice;
 pub use metric::{
-    Better, DirectionSource, LOSS_MARGIN_PERCENT, MAX_LOST_PERCENT, Metric, MetricName, canonical_metric, direction_of, is_loss, unit_of,
+    Better, DirectionSource, LOSS_MARGIN_PERCENT, MAX_LOST_PERCENT, Metric, MetricName, canonical_metric, direction_of,
+    is_loss, unit_of,
 };
 pub use order::{InOrder, IntoOrdered};
-pub use outcome::{CommandEnd, ExitStatus, FailedTrials, Histogram, Matches, Outcome, Output, Repeated, TakenMatch, Usage, Void};
+pub use outcome::{
+    CommandEnd, ExitStatus, FailedTrials, Histogram, Matches, Outcome, Output, Repeated, TakenMatch, Usage, Void,
+};
 pub use primes::primes_below;
 pub use quantity::{
     FrequencyError, QuantityError, format_duration, format_khz, format_number, parse_duration_ns, parse_frequency_khz,

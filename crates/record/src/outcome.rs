@@ -111,14 +111,8 @@ pub enum TakenMatch {
 
 impl TakenMatch {
     /// All, in the order of the documentation.
-    pub const ALL: [TakenMatch; 6] = [
-        TakenMatch::First,
-        TakenMatch::Last,
-        TakenMatch::Mean,
-        TakenMatch::Min,
-        TakenMatch::Max,
-        TakenMatch::Sum,
-    ];
+    pub const ALL: [TakenMatch; 6] =
+        [TakenMatch::First, TakenMatch::Last, TakenMatch::Mean, TakenMatch::Min, TakenMatch::Max, TakenMatch::Sum];
 
     /// The word, as in `regex-last:`.
     #[must_use]

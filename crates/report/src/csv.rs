@@ -24,7 +24,8 @@ pub fn render(model: &Model) -> String {
         for ((metric, level), verdict) in model.started.metrics.iter().zip(&setting.levels).zip(&setting.verdicts) {
             if let Some(level) = level {
                 let failed = metric.judged && setting.failed.is_some();
-                let verdict = if failed { FAILED.map(str::to_owned) } else { verdict.as_ref().map_or(NO_VERDICT, judged) };
+                let verdict =
+                    if failed { FAILED.map(str::to_owned) } else { verdict.as_ref().map_or(NO_VERDICT, judged) };
                 line(&mut text, number, setting, &metric.name, typical(level), verdict, None);
             }
         }

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Better, CloseReason, CommandEnd, FailedTrials, RequirementFinding, Resumption, SearchChange, SearchEnd, SearchKept, SearchShare,
-    SearchStanding, SearchUnproved, Verdict,
+    Better, CloseReason, CommandEnd, FailedTrials, RequirementFinding, Resumption, SearchChange, SearchEnd, SearchKept,
+    SearchShare, SearchStanding, SearchUnproved, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

@@ -41,6 +41,7 @@ pub use calibration::CalibrationRow;
 pub use distribution::{Distribution, Percentile};
 pub use escape::seen;
 pub use model::{
-    ExperimentEnd, Landing, Left, MatchesFound, Model, ModelError, Restoration, SearchReport, SettingReport, TrialValues, VoidTrial,
+    ExperimentEnd, Landing, Left, MatchesFound, Model, ModelError, Restoration, SearchReport, SettingReport,
+    TrialValues, VoidTrial,
 };
 pub use typed::kept;

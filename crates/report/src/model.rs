@@ -2,9 +2,9 @@
 use std::collections::BTreeMap;
 
 use powerband_record::{
-    Calibration, CloseReason, CommandEnd, Event, ExperimentHeader, FactChange, FailedTrials, KneeFinding, Level, Matches,
-    Metric, ReachedSite,
-    RequirementStanding, SearchFinding, SearchStanding, SettingVerdict, Started, Verdict, Void, format_duration,
+    Calibration, CloseReason, CommandEnd, Event, ExperimentHeader, FactChange, FailedTrials, KneeFinding, Level,
+    Matches, Metric, ReachedSite, RequirementStanding, SearchFinding, SearchStanding, SettingVerdict, Started, Verdict,
+    Void, format_duration,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

@@ -36,7 +36,8 @@ pub fn notes(model: &Model) -> Vec<String> {
 
 /// Settings whose command failed, a clause each: `k=2 failed in 5 of 5 trials (exit status 1)`.
 pub(crate) fn failures(model: &Model) -> Vec<String> {
-    let failed = (0_u32..).zip(&model.settings).filter_map(|(setting, report)| Some((setting, report.failed.as_ref()?)));
+    let failed =
+        (0_u32..).zip(&model.settings).filter_map(|(setting, report)| Some((setting, report.failed.as_ref()?)));
     failed.map(|(setting, trials)| format!("{} {trials}", model.label(setting))).collect()
 }
 

@@ -1,6 +1,7 @@
 //! Measuring: from a plan to an experiment on an open rig, and from there to its end.
 use powerband_experiment::{
-    ESTIMATE, Plan, PlanError, ResolveError, Resolved, ShownMetrics, WorldBench, choices, meters_read, resolve, run, sided,
+    ESTIMATE, Plan, PlanError, ResolveError, Resolved, ShownMetrics, WorldBench, choices, meters_read, resolve, run,
+    sided,
 };
 use powerband_machine::{User, World};
 use powerband_record::{FleetTask, Hint, MAX_CALIBRATED_MARGIN, format_duration, is_loss};

@@ -4,6 +4,7 @@ mod equal_settings;
 mod extended;
 mod facts;
 #[cfg(test)]
+mod failing;
 mod faults;
 mod required;
 mod resumed;

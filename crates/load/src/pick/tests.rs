@@ -1,6 +1,8 @@
 //! Metrics as users write them, lines of `tests/metrics.txt`, and numbers picked out of output: both in the snapshot.
 use std::fmt::Write as _;
 
+use powerband_record::Matches;
+
 use super::*;
 
 fn output(stdout: &str) -> Output {
@@ -66,9 +68,42 @@ fn all_trials_of_an_experiment_are_read_alike() {
 }
 
 #[test]
+fn which_match_was_taken_is_told() {
+    let pick = |spec: &str, text: &str| {
+        MetricSpec::parse(spec).unwrap().pick(&output(text), &mut NumberStyles::default()).unwrap()
+    };
+    let progress = "[1 s] 5 ops\n[2 s] 6 ops\nall: 7.0 ops\n";
+    let taken = |spec: &str| {
+        let Picked { value, line, matches: Matches { count, first, last, taken }, .. } = pick(spec, progress);
+        assert_eq!((count, first.as_str(), last.as_str()), (3, "5", "7.0"), "{spec}");
+        (value, taken, line)
+    };
+    assert_eq!(taken("n=regex:([0-9.]+) ops"), (7.0, TakenMatch::Last, "all: 7.0 ops".into()));
+    assert_eq!(taken("n=regex-first:([0-9.]+) ops"), (5.0, TakenMatch::First, "[1 s] 5 ops".into()));
+    assert_eq!(taken("n=regex-sum:([0-9.]+) ops").0, 18.0);
+    let node = pick("n=json-max:$.r[*].t", "{\"r\": [{\"t\": 3}, {\"t\": 2}]}");
+    assert_eq!((node.value, node.line.as_str(), node.matches.count), (3.0, "$['r'][1]['t']: 2", 2));
+    let unit = |spec: &str| pick(spec, "took 1.5 ms").unit;
+    assert_eq!((unit("t=regex:took (\\S+)"), unit("t_us=regex:took (\\S+)")), ("s".to_owned(), "us".to_owned()));
+}
+
+#[test]
+fn a_direction_is_stated_known_from_the_name_or_guessed() {
+    let direction = |spec: &str| {
+        let spec = MetricSpec::parse(spec).unwrap();
+        (spec.metric.better, spec.direction, spec.direction_note().is_some())
+    };
+    assert_eq!(direction("x=regex:(1):higher"), (Better::Higher, DirectionSource::Stated, false));
+    assert_eq!(direction("fps=regex:(1)"), (Better::Higher, DirectionSource::Name, false));
+    assert_eq!(direction("x=regex:(1)"), (Better::Lower, DirectionSource::Guessed, true));
+    assert_eq!(direction("x=regex:(1):info"), (Better::Lower, DirectionSource::Guessed, false), "it decides nothing");
+}
+
+#[test]
 fn a_cut_output_has_no_last_match() {
     let cut = Output { cut: true, ..output("[1 s] 5 ops\n[2 s] 6 ops") };
-    let pick = |spec: &str| MetricSpec::parse(spec).unwrap().pick(&cut, &mut NumberStyles::default()).map(|it| it.value);
+    let pick =
+        |spec: &str| MetricSpec::parse(spec).unwrap().pick(&cut, &mut NumberStyles::default()).map(|it| it.value);
     assert!(pick("n=regex:(\\d+) ops").is_err() && pick("n=json:$.x").is_err());
     assert_eq!(pick("n=regex-first:(\\d+) ops"), Ok(5.0));
 }

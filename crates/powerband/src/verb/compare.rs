@@ -101,9 +101,22 @@ fn stored(shared: &Shared, args: &Compare, ask: &ComparisonRequest) -> Result<Co
     }
     let store = need_store(shared)?;
     let sides: Vec<Side> = args.sides.iter().map(|text| side(&store, text)).collect::<Result<_, _>>()?;
+    let ask = &measured_ways(&sides, &args.metrics, ask.clone());
     independent(&sides)?;
     let sides: Vec<_> = sides.iter().map(|side| (side.sessions.as_slice(), side.setting.as_deref())).collect();
     several(&sides, ask).map_err(failure)
+}
+
+/// Metrics whose direction nobody states count the way they did when they were measured.
+fn measured_ways(sides: &[Side], texts: &[String], mut ask: ComparisonRequest) -> ComparisonRequest {
+    let all = || sides.iter().flat_map(|side| &side.sessions).flat_map(|measured| &measured.metrics);
+    for (asked, text) in ask.metrics.iter_mut().zip(texts) {
+        let is_stated = text.ends_with(":higher") || text.ends_with(":lower");
+        if let Some(known) = all().find(|metric| metric.name == asked.name && !is_stated) {
+            asked.better = known.better;
+        }
+    }
+    ask
 }
 
 /// Sessions count as so many independent ones: each once on a side, and two sides of several have all of them in common or none.

@@ -1,11 +1,13 @@
 //! `resume`: an experiment that was interrupted or stopped goes on.
+use std::ffi::OsString;
+
 use clap::CommandFactory;
 use powerband_experiment::Plan;
 use powerband_record::ExperimentHeader;
 use powerband_rig::Names;
 use powerband_session::{Begun, BegunPlan, Options, Resumed, SessionError};
 
-use crate::cli::{Cli, Measuring, Resume, Setup, Shared, Verb, with_environment};
+use crate::cli::{Cli, Measuring, Resume, Setup, Shared, Verb, with_environment, with_statuses};
 use crate::exit::Answer;
 use crate::failure::not_found;
 use crate::measure::{conclude, overridden};

@@ -23,6 +23,7 @@ mod driven;
 mod elsewhere;
 mod entered;
 mod explained;
+mod failing;
 mod figured;
 mod fleets;
 mod fought;

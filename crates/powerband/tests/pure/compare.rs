@@ -27,6 +27,27 @@ fn near(row: &Value, key: &str, want: f64, by: f64) {
     assert!((have - want).abs() <= by, "{key}: {have}, not {want}");
 }
 
+#[test]
+fn columns_are_called_as_they_are_and_units_show_which_way_is_better() {
+    let desk = Desk::new();
+    let file = desk.beside("units.csv");
+    fs::write(&file, "setting,block,watts,joules,ms,mystery\na,1,5,50,9,1\nb,1,6,40,9,2\na,2,5,50,9,1\nb,2,6,41,9,2\n")
+        .unwrap();
+    let file = file.to_str().unwrap();
+    let found = desk.json(&["compare", "--from-csv", file]);
+    let metrics: Vec<_> = found["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["metric"].as_str().unwrap(), row["better"].as_str().unwrap()))
+        .collect();
+    assert_eq!(metrics, [("watts", "lower"), ("joules", "lower"), ("ms", "lower"), ("mystery", "lower")]);
+    let notes = found["notes"].to_string();
+    assert!(notes.contains("the name mystery") && !notes.contains("watts"), "{notes}");
+    let found = desk.json(&["compare", "--from-csv", file, "--metric", "watts:higher"]);
+    assert_eq!(found["rows"][0]["better"], "higher");
+}
+
 /// Two runs of the same two settings on a simulated machine, the second under another seed.
 fn two_days(desk: &Desk) {
     for seed in ["1", "2"] {

@@ -83,6 +83,7 @@ fn experiments(printed: &mut Printed) {
     printed.keep(&["show", "--timelines"]);
     printed.on_counter(&[&recording[..], &["--dry-run"]].concat());
     printed.on_counter(&["calibrate", "--trials", "12"]);
+    printed.on_counter(&["try", "governor=performance,powersave", "--show-metrics"]);
     let tune = split("tune max_freq=all --minimize energy_j --require count>=1000");
     printed.on_counter(&tune);
     printed.on_counter(&[&tune[..], &["--dry-run"]].concat());

@@ -5,7 +5,8 @@ use powerband_record::{Event, FailedTrials, Finding, Level, Metric, Outcome, Pla
 
 use super::unrecorded::Unrecorded;
 use super::{
-    ExperimentEnd, Landing, Left, MatchesFound, Model, ModelError, Restoration, SearchReport, SettingReport, TrialValues, VoidTrial,
+    ExperimentEnd, Landing, Left, MatchesFound, Model, ModelError, Restoration, SearchReport, SettingReport,
+    TrialValues, VoidTrial,
 };
 
 /// The words of a landing that needs no mention: what was written, and what was there already.

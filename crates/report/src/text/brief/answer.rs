@@ -94,7 +94,10 @@ fn failed(model: &Model) -> Vec<String> {
         .map(|code| code.to_string())
         .collect();
     let mut said: Vec<String> = all.into_iter().take(NAMED).map(|clause| format!("{clause}.")).collect();
-    said.extend((more > 0).then(|| format!("{} failed too.", counted(u32::try_from(more).unwrap_or(u32::MAX), "other setting"))));
+    said.extend(
+        (more > 0)
+            .then(|| format!("{} failed too.", counted(u32::try_from(more).unwrap_or(u32::MAX), "other setting"))),
+    );
     said.extend((!said.is_empty()).then(|| {
         let codes = codes.join(",");
         format!("What a failed command takes is not judged; if it worked, -i={codes} counts its status as success.")
