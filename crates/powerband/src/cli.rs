@@ -1,5 +1,4 @@
 //! The words of the command line, and nothing else: parsing, not acting.
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
@@ -24,7 +23,7 @@ mod store;
 mod stored;
 
 pub(crate) use change::{Set, Undo, With};
-pub(crate) use command::{Around, Commands, Exports, Parameters, Runs};
+pub(crate) use command::{Around, Commands, Exports, Parameters, Runs, with_statuses};
 pub(crate) use examples::{GROUPS as VERB_GROUPS, command, examples_of, first_screen};
 pub(crate) use fleet::{
     Fleet, FleetReport, FleetResume, FleetRun, FleetTable, FleetTask, FleetVerb, OneFleet, Waiting,
@@ -63,28 +62,6 @@ impl Cli {
         }
         Ok(cli)
     }
-}
-
-/// The words with the statuses behind an `-i` joined to it: they are no command, and a lone `-i` has none.
-pub(crate) fn with_statuses(words: &[OsString]) -> Vec<OsString> {
-    let is_list = |word: &OsString| word.to_str().is_some_and(|text| text.split(',').all(is_number));
-    let mut joined: Vec<OsString> = Vec::new();
-    let mut ended = false;
-    for word in words {
-        ended |= word == "--";
-        match joined.last_mut() {
-            Some(option) if !ended && (*option == "-i" || *option == "--ignore-failure") && is_list(word) => {
-                option.push("=");
-                option.push(word);
-            }
-            _ => joined.push(word.clone()),
-        }
-    }
-    joined
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The command with the environment of this run: what a variable gives is the default of its option. (The parser's own look-up

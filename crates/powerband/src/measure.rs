@@ -32,7 +32,7 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
     }
     let options = options(shared, &measuring.setup);
     let experiment = powerband_session::prepare(plan, &options, &mut output::note)?;
-    if let (Experiment::OnRig(on_rig), false) = (&experiment, measuring.setup.dry_run) {
+    if let (Experiment::OnRig(on_rig), false) = (&experiment, options.dry_run) {
         if words == Words::File || shared.declared.is_some() {
             commands::note(on_rig.commands());
         }
@@ -49,8 +49,8 @@ pub(crate) fn measure(shared: &Shared, plan: Plan, measuring: &Measuring, words:
 
 /// What is said of an experiment outside its plan.
 pub(crate) fn options(shared: &Shared, setup: &Setup) -> Options {
-    // Neither keeps anything.
-    Options { dry_run: setup.dry_run || setup.show_metrics, as_root: setup.as_root, ..rig::options(shared) }
+    let (dry_run, show_metrics, as_root) = (setup.dry_run, setup.show_metrics, setup.as_root);
+    Options { dry_run, show_metrics, as_root, ..rig::options(shared) }
 }
 
 /// Runs an experiment that is ready, or prints what it would do.

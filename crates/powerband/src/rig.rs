@@ -62,6 +62,7 @@ pub(crate) fn options(shared: &Shared) -> Options {
         default_seed: shared.seed_of_environment,
         store: shared.store.clone(),
         dry_run: false,
+        show_metrics: false,
         trusted: false,
         as_root: false,
         fleet: None,

@@ -31,8 +31,14 @@ pub(crate) fn run(shared: &Shared, experiment: Experiment) -> Answer {
     }
 }
 
+/// Settings that are named.
+const NAMED: usize = 4;
+
 fn text(run: &ShownRun) -> String {
-    let mut text = line(&format!("{} ({})", run.load, run.settings.join(", ")));
+    let more = run.settings.len().saturating_sub(NAMED);
+    let mut named: Vec<String> = run.settings.iter().take(NAMED).cloned().collect();
+    named.extend((more > 0).then(|| format!("{more} more")));
+    let mut text = line(&format!("{} ({})", run.load, named.join(", ")));
     if let Some(why) = &run.failed {
         text += &line(&format!("    {why}"));
     }

@@ -19,6 +19,9 @@ pub fn load(load: &Value) -> String {
         .filter(|(name, value)| !(value.is_null() || **value == Value::Bool(false) || command && *name == "kind"))
         .map(|(name, value)| match (name.as_str(), value) {
             ("kind" | "name" | "load", Value::String(text)) => text.clone(),
+            ("ignore_failure", Value::Array(codes)) => {
+                format!("exit status {} accepted", codes.iter().map(plain).collect::<Vec<_>>().join(","))
+            }
             ("commands", Value::Array(lines)) => lines.iter().map(command_line).collect::<Vec<_>>().join(" | "),
             ("argv" | "command", Value::Array(words)) => words.iter().map(plain).collect::<Vec<_>>().join(" "),
             (name, Value::Number(number)) if name.ends_with("_ns") => {

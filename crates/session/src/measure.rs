@@ -58,7 +58,7 @@ pub fn prepare(mut plan: Plan, options: &Options, notes: &mut dyn Notes) -> Resu
     fit::check_models(&names, &plan.load)?;
     let user = if names.here() { caller::user_of_loads(options.as_root)? } else { None };
     // The store first: without a place for results nothing may be changed.
-    let mut store = if options.dry_run { None } else { Some(store::open(options.store.as_deref())?) };
+    let mut store = if options.stores_nothing() { None } else { Some(store::open(options.store.as_deref())?) };
     store.iter_mut().for_each(|store| store::note(store, notes));
     let doing = options.doing();
     let opening = options.opening(plan.seed, &doing);

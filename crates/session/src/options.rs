@@ -30,6 +30,8 @@ pub struct Options {
     pub store: Option<PathBuf>,
     /// Plan everything and measure nothing.
     pub dry_run: bool,
+    /// Run each load once to show its metrics; nothing is set or stored.
+    pub show_metrics: bool,
     /// A dry run may execute the commands that lead to machines a page names.
     pub trusted: bool,
     /// Under sudo: run loads as root.
@@ -59,6 +61,11 @@ impl Options {
     pub(crate) fn doing(&self) -> String {
         let words = self.command_line.get(1..).unwrap_or_default();
         words.iter().map(|word| without_passwords(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether nothing is to be stored.
+    pub(crate) fn stores_nothing(&self) -> bool {
+        self.dry_run || self.show_metrics
     }
 
     /// Why the rig is opened.

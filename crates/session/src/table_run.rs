@@ -47,7 +47,7 @@ impl OnTable {
         seed_drawn: bool,
     ) -> Result<OnTable, SessionError> {
         bench(&table, &started)?;
-        let store = if options.dry_run { None } else { Some(store::open(options.store.as_deref())?) };
+        let store = if options.stores_nothing() { None } else { Some(store::open(options.store.as_deref())?) };
         Ok(OnTable { table, started, store, seed_drawn, fleet: options.fleet.clone() })
     }
 

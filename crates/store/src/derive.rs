@@ -169,6 +169,8 @@ fn enter_finding(db: &Connection, id: i64, finding: &Finding) -> Result<()> {
         "UPDATE experiment SET state = ?2, reason = ?3, blocks = ?4, ended_ns = ?5, knee = ?6 WHERE id = ?1",
         params![id, state, json(&finding.reason)?, finding.blocks, int(finding.at_ns), knee],
     )?;
+    // A setting whose command failed has lost those that it had.
+    db.execute("DELETE FROM verdict WHERE experiment = ?1", [id])?;
     enter_verdicts(db, id, &finding.verdicts)?;
     enter_calibrations(db, id, &finding.calibrations)?;
     db.execute("DELETE FROM level WHERE experiment = ?1", [id])?;

@@ -1,4 +1,5 @@
 //! The words of the command line about commands that are measured: which, how they run, what runs around them.
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -137,4 +138,25 @@ impl Parameters {
         let name = powerband_record::PARAMETER;
         listed.chain(scanned.map(move |words| format!("{name}{}={}..{}:{step}", words[0], words[1], words[2])))
     }
+}
+
+/// The words with the statuses behind an `-i` joined to it: they are no command, and a lone `-i` has none.
+pub(crate) fn with_statuses(words: &[OsString]) -> Vec<OsString> {
+    let is_list = |word: &OsString| {
+        let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b',');
+        word.to_str().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()) && digits(text))
+    };
+    let mut joined: Vec<OsString> = Vec::new();
+    let mut ended = false;
+    for word in words {
+        ended |= word == "--";
+        match joined.last_mut() {
+            Some(option) if !ended && (*option == "-i" || *option == "--ignore-failure") && is_list(word) => {
+                option.push("=");
+                option.push(word);
+            }
+            _ => joined.push(word.clone()),
+        }
+    }
+    joined
 }

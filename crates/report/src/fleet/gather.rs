@@ -209,7 +209,8 @@ fn measured(attempt: &Attempt, settings: &[(String, String)], metrics: &[Metric]
     let columns: Vec<Option<usize>> =
         metrics.iter().map(|metric| model.started.metrics.iter().position(|it| it.name == metric.name)).collect();
     let mut by_block: BTreeMap<u32, BTreeMap<usize, Vec<Vec<f64>>>> = BTreeMap::new();
-    for trial in model.values.iter().filter(|trial| trial.block > 0) {
+    let is_judged = |trial: &&crate::TrialValues| trial.block > 0 && model.failed(trial.setting).is_none();
+    for trial in model.values.iter().filter(is_judged) {
         let Some(place) = places.get(trial.setting as usize).copied().flatten() else { continue };
         let row = by_block.entry(trial.block).or_default();
         let values = row.entry(place).or_insert_with(|| vec![Vec::new(); metrics.len()]);
