@@ -29,9 +29,13 @@ fn end(accepted: bool) -> Option<CommandEnd> {
 }
 
 fn reasons(journal: &[Event]) -> Vec<&str> {
-    let left = |event: &'_ Event| matches!(event, Event::SettingLeft { .. });
-    let why = |event| if let Event::SettingLeft { why, .. } = event { why.as_str() } else { "" };
-    journal.iter().filter(|event| left(event)).map(why).collect()
+    let mut reasons = Vec::new();
+    for event in journal {
+        if let Event::SettingLeft { why, .. } = event {
+            reasons.push(why.as_str());
+        }
+    }
+    reasons
 }
 
 #[test]
