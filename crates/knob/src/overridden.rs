@@ -48,6 +48,9 @@ pub(crate) fn throttle(machine: &mut dyn Look, policy: &Policy) -> Option<String
     if shown < highest { holds_down(machine, policy, u64::from(highest)) } else { None }
 }
 
+/// Policies that one note names at most.
+const NAMED: usize = 4;
+
 /// Knobs whose frequency the hardware brings to the highest request of all CPUs that share a clock.
 const CLOCKS: [&str; 2] = ["cpufreq.freq", "cpufreq.max_freq"];
 
@@ -70,12 +73,12 @@ pub(crate) fn by_siblings(machine: &mut dyn Look, applied: &mut Applied) {
     }
 }
 
-/// Notes on frequencies about to be set while CPUs that share the clock are left as they are, and may ask for more.
-pub(crate) fn left_higher(machine: &mut dyn Look, moves: &[Move]) -> Vec<String> {
-    let (mut notes, mut all) = (Vec::new(), None);
-    let mut of_clocks = moves.iter().filter(|step| CLOCKS.contains(&step.named.name.as_str())).peekable();
+/// A note on frequencies about to be set while CPUs that share the clock are left as they are, and may ask for more.
+pub(crate) fn left_higher(machine: &mut dyn Look, moves: &[Move]) -> Option<String> {
+    let mut all = None;
     let is_set = |name: &str| moves.iter().any(|step| step.site.name == name);
-    while let Some(step) = of_clocks.next() {
+    let mut higher: Vec<(Request, CpuList, &str)> = Vec::new();
+    for step in moves.iter().filter(|step| CLOCKS.contains(&step.named.name.as_str())) {
         let (Some(policy), Some(ours)) = (&step.site.policy, step.value.number()) else { continue };
         let Some(domain) = domain(machine, policy) else { continue };
         let all = all.get_or_insert_with(|| {
@@ -83,19 +86,22 @@ pub(crate) fn left_higher(machine: &mut dyn Look, moves: &[Move]) -> Vec<String>
             all.retain(|policy| !is_set(&policy.name));
             all
         });
-        let Some(Request { policy: sibling, khz: theirs, surely }) = highest_request(machine, policy, &domain, all)
-        else {
-            continue;
-        };
-        if theirs > ours && !surely {
-            notes.push(format!(
-                "{sibling}, which shares its frequency (cpus {domain}) and may ask for {}: the frequency of {} rises with it",
-                shown(theirs),
-                policy.name
-            ));
-        }
+        let highest = highest_request(machine, policy, &domain, all).filter(|it| it.khz > ours && !it.surely);
+        higher.extend(highest.map(|request| (request, domain, policy.name.as_str())));
     }
-    notes
+    let theirs = shown(higher.iter().map(|(request, ..)| request.khz).max()?);
+    if let [(Request { policy: sibling, .. }, domain, ours)] = &higher[..] {
+        return Some(format!(
+            "{sibling}, which shares its frequency (cpus {domain}) and may ask for {theirs}: the frequency of {ours} rises with it"
+        ));
+    }
+    let more = higher.len().saturating_sub(NAMED);
+    let named: Vec<&str> = higher.iter().take(NAMED).map(|(request, ..)| request.policy.as_str()).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!(
+        "{}{more} share their frequency with policies set here and may ask for up to {theirs}: it rises with theirs",
+        named.join(", ")
+    ))
 }
 
 fn active(machine: &mut dyn Look) -> Vec<Policy> {
