@@ -15,6 +15,7 @@ use powerband_stats::{
 use crate::knee::{BELOW_MARGIN, KneeSeeker};
 use crate::levels::level;
 use crate::requiring::{Against, Requiring};
+use crate::trials::TRIES;
 use crate::{carried, disturbed};
 
 /// Why a setting leaves where the reference cannot be judged.
@@ -205,9 +206,10 @@ impl Judging {
     /// Looks at all complete blocks.
     pub(crate) fn look(&mut self) -> Look {
         let mut look = Look::default();
-        if self.failed(0).is_some() {
+        if let Some(reference) = self.failed(0) {
             // Nothing can be compared with it.
-            look.decided = self.others().map(|setting| (setting, NO_REFERENCE.to_owned())).collect();
+            let given_up = self.others().filter(|_| reference.trials >= TRIES);
+            look.decided = given_up.map(|setting| (setting, NO_REFERENCE.to_owned())).collect();
             return look;
         }
         for sheet in self.sheets.iter_mut().filter(|sheet| sheet.metric.judged) {
@@ -270,7 +272,8 @@ impl Judging {
 
     /// Settings that may leave: decided on every judged metric, no requirement open and, where a knee is sought, out of the race for it.
     fn decided(&self, look: &Look) -> Vec<(u32, String)> {
-        let failed = self.others().filter_map(|setting| Some((setting, self.failed(setting as usize)?.to_string())));
+        let given_up = |setting: &u32| self.failed(*setting as usize).filter(|trials| trials.trials >= TRIES);
+        let failed = self.others().filter_map(|setting| Some((setting, given_up(&setting)?.to_string())));
         let mut decided: Vec<(u32, String)> = failed.collect();
         for setting in self.others().filter(|setting| self.is_decided(look, *setting)) {
             match &look.knee {

@@ -266,9 +266,6 @@ pub(crate) struct Setup {
     /// Print what would be changed and measured, and for how long; change nothing
     #[arg(long, help_heading = COMMON)]
     pub(crate) dry_run: bool,
-    /// Run each command once as the machine is, and print every metric with its unit and the line it was read from; keep nothing
-    #[arg(long, conflicts_with = "dry_run", help_heading = METRICS)]
-    pub(crate) show_metrics: bool,
     /// Change also what the kernel does not take back; it is then not restored
     #[arg(long, help_heading = COMMON)]
     pub(crate) accept_unrestorable: bool,
@@ -301,6 +298,9 @@ pub(crate) struct Setup {
     /// Example: --metric 'p99_us=regex:p99 = ([0-9.]+):lower'
     #[arg(long = "metric", value_name = "[NAME=]SOURCE", help_heading = METRICS)]
     pub(crate) metrics: Vec<String>,
+    /// Run each command once as the machine is, and print every metric with its unit and the line it was read from; keep nothing
+    #[arg(long, conflicts_with = "dry_run", help_heading = METRICS)]
+    pub(crate) show_metrics: bool,
     /// Read this power meter: its domain or kind as in `info meters`, or a program (default: the machine's first)
     ///
     /// far/NAME is a meter of the peer machine. `NAME=DOMAIN,UNIT[,INTERVAL],cmd:COMMAND` declares a program that prints one

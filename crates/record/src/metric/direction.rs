@@ -151,6 +151,9 @@ const UNITS: &[&str] = &[
 const AMOUNTS: &[&str] =
     &["b", "bit", "byte", "gb", "gbit", "gib", "kb", "kbit", "kib", "mb", "mbit", "mib", "tb", "tbit", "tib"];
 
+/// What names a machine in front of a metric.
+const SIDES: [&str; 4] = ["near/", "far/", "both/", "all/"];
+
 fn is_in(words: &[&str], word: &str) -> bool {
     let stems = [Some(word), word.strip_suffix('s'), word.strip_suffix("es")];
     stems.into_iter().flatten().any(|stem| words.contains(&stem))
@@ -163,7 +166,9 @@ fn is_in(words: &[&str], word: &str) -> bool {
 /// known.
 #[must_use]
 pub fn direction_of(name: &str) -> Option<Better> {
-    let name = name.split_once('@').map_or(name, |(name, _)| name).to_lowercase().replace('/', "_per_");
+    let name = name.split_once('@').map_or(name, |(name, _)| name);
+    let side = SIDES.into_iter().find_map(|side| name.strip_prefix(side));
+    let name = side.unwrap_or(name).to_lowercase().replace('/', "_per_");
     let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     if words.iter().any(|word| is_in(BAD, word)) {
         return Some(Better::Lower);

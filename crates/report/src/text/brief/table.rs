@@ -199,7 +199,7 @@ fn column(heads: [&str; 2], cells: Vec<String>, left: bool) -> Column {
 fn judged(model: &Model, rows: &[u32], place: usize, metric: &Metric, detail: Detail) -> Vec<Column> {
     let verdicts: Vec<Option<&SettingVerdict>> =
         rows.iter().map(|setting| model.settings.get(*setting as usize)?.verdicts.get(place)?.as_ref()).collect();
-    let any = model.has_verdicts(place);
+    let any = verdicts.iter().any(Option::is_some) || rows.iter().any(|setting| model.failed(*setting).is_some());
     let mut of = Vec::new();
     if detail != Detail::Verdict || !any {
         of.extend(levels(model, rows, place, metric, detail == Detail::Full));
