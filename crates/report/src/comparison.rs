@@ -165,7 +165,7 @@ pub struct Comparison {
 impl Comparison {
     /// With what else is to be known, a sentence each.
     #[must_use]
-    pub fn noting(mut self, notes: Vec<String>) -> Self {
+    pub fn with_notes(mut self, notes: Vec<String>) -> Self {
         self.notes.extend(notes);
         self
     }

@@ -199,7 +199,7 @@ fn table(path: &Path, args: &Compare, mut ask: ComparisonRequest) -> Result<Comp
             measured.labels()
         )));
     }
-    within(&measured, reference, &others, &ask).map(|found| found.noting(notes)).map_err(failure)
+    within(&measured, reference, &others, &ask).map(|found| found.with_notes(notes)).map_err(failure)
 }
 
 /// One file a side, each a setting called as its file.
@@ -214,7 +214,7 @@ fn tables(first: &Path, second: &Path, args: &Compare, mut ask: ComparisonReques
     let both = Csv::joined([(&files[0], &names[0]), (&files[1], &names[1])]).map_err(failure)?;
     let notes = columns(&both, &args.metrics, &mut ask);
     let measured = both.measured(&ask.metrics).map_err(failure)?;
-    within(&measured, 0, &[1], &ask).map(|found| found.noting(notes)).map_err(failure)
+    within(&measured, 0, &[1], &ask).map(|found| found.with_notes(notes)).map_err(failure)
 }
 
 fn failure(error: CompareError) -> Failure {

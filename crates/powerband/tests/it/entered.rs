@@ -365,12 +365,12 @@ fn files_can_be_read_and_written_the_way_pepc_does() {
 }
 
 #[test]
-fn no_network_card_of_this_machine_can_be_reached_and_counters_of_energy_can() {
-    let script = "cat /proc/net/dev | tail -n +3 | cut -d: -f1; ls /sys/class/net; ls -d /sys/class/block; \
+fn network_cards_and_counters_of_energy_are_the_simulated_machines() {
+    let script = "cat /proc/net/dev | tail -n +3 | cut -d: -f1; ls /sys/class/net; cat /sys/class/net/eth0/address; ls -d /sys/class/block; \
                   cat /sys/class/powercap/intel-rapl:0/name";
     let Some(ran) = entered("laptop", &["sh", "-c", script]) else { return };
     let words: Vec<String> = ran.ended(0).out.split_whitespace().map(str::to_owned).collect();
-    assert_eq!(words, ["lo", "/sys/class/block", "package-0"]);
+    assert_eq!(words, ["lo", "eth0", "02:fc:00:00:00:01", "/sys/class/block", "package-0"]);
     let bound = entered("laptop", &["python3", "-c", "import socket; socket.create_server(('127.0.0.1', 0))"]);
     bound.unwrap().ended(0);
 }
