@@ -116,6 +116,22 @@ fn choose(fake: &mut Fake, path: &str, text: &str) -> Result<(), Errno> {
     Ok(())
 }
 
+const CONF6: &str = "/proc/sys/net/ipv6/conf";
+
+/// A write to a switch of IPv6: of all devices, or of one, which begins with its link's MTU.
+fn conf6(put: &mut dyn FnMut(&str, &str), folder: &str, file: &str, text: &str) {
+    if folder.ends_with("/all") {
+        for name in ["eth0", "lo"] {
+            conf6(put, &format!("{CONF6}/{name}"), file, text);
+        }
+        return;
+    }
+    put(&format!("{folder}/{file}"), text);
+    if file == "disable_ipv6" {
+        put(&format!("{folder}/mtu"), if folder.ends_with("/lo") { "65536" } else { "1500" });
+    }
+}
+
 /// What the kernel makes of a write to one of these files; nothing for the others.
 pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(), Errno>> {
     if path.starts_with(ROOT) || !FILES.lines().any(|line| line.split(' ').next() == Some(path)) {
@@ -150,15 +166,7 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
             put("/proc/sys/net/ipv4/conf/all/accept_redirects", if text == "0" { "1" } else { "0" });
             put("/proc/sys/net/ipv4/ip_forward", text);
         }
-        ("/proc/sys/net/ipv6/conf/all", _) => {
-            for (name, mtu) in [("eth0", "1500"), ("lo", "65536")] {
-                put(&format!("/proc/sys/net/ipv6/conf/{name}/{file}"), text);
-                if file == "disable_ipv6" {
-                    put(&format!("/proc/sys/net/ipv6/conf/{name}/mtu"), mtu);
-                }
-            }
-        }
-        (_, "disable_ipv6") => put(&format!("{folder}/mtu"), "9000"),
+        (folder, "disable_ipv6" | "forwarding") if folder.starts_with(CONF6) => conf6(&mut put, folder, file, text),
         (_, "no_turbo") => {
             put(path, text);
             fake.files.insert(format!("{ROOT}/policy0/scaling_max_freq"), "2400000\n".to_owned());

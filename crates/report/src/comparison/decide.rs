@@ -141,6 +141,9 @@ pub(super) fn larger_margin(ask: &ComparisonRequest, of: &[&Measured]) -> Option
         .then(|| format!("the experiments had margins of {} to {}: the larger is used", percent(least), percent(most)))
 }
 
+/// Settings to compare, by their place in the first and in the second.
+type Pairs = Vec<(usize, usize)>;
+
 /// The pairs whose commands worked on both sides, and which did not.
 ///
 /// # Errors
@@ -149,7 +152,7 @@ fn working(
     sides: [&[Measured]; 2],
     pairs: &[(usize, usize)],
     shared: bool,
-) -> Result<(Vec<(usize, usize)>, Vec<String>), CompareError> {
+) -> Result<(Pairs, Vec<String>), CompareError> {
     let mut all = sides.into_iter().flatten();
     if shared {
         all.try_for_each(|measured| measured.check(0))?;
@@ -172,11 +175,7 @@ fn working(
 }
 
 /// Indices of the settings to compare, in the first and in the second.
-fn pairs(
-    first: ComparisonSide<'_>,
-    second: ComparisonSide<'_>,
-    shared: bool,
-) -> Result<Vec<(usize, usize)>, CompareError> {
+fn pairs(first: ComparisonSide<'_>, second: ComparisonSide<'_>, shared: bool) -> Result<Pairs, CompareError> {
     let ([a, ..], [b, ..]) = (first.0, second.0) else { return Ok(Vec::new()) };
     let only = |it: &Measured| {
         if it.settings.len() == 2 {
