@@ -124,7 +124,7 @@ fn joins(setting: &Setting, mode: &str, governor: &str) -> bool {
     gives(MODE, mode).zip(gives(GOVERNOR, governor)).is_some()
 }
 
-/// Whether the preference and the governor of a setting rule each other out on one of the machines.
+/// True if one of the machines refuses the preference of a setting under its governor.
 fn is_stuck(setting: &Setting, world: &mut dyn World) -> bool {
     world.sides().into_iter().any(|side| {
         let part = for_side(setting, side);

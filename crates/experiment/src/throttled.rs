@@ -3,18 +3,18 @@ use powerband_machine::Look;
 use powerband_record::format_duration;
 use powerband_sysfs::cgroup::{CpuLimit, HeldBack};
 
-/// What such a limit did to the loads so far.
+/// The limit around powerband, and the loads it delayed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Throttling {
     /// The limit, once it was looked for.
     limit: Option<Option<CpuLimit>>,
     loads: u32,
-    /// How long each load was held back that was, ns.
+    /// Delay of each load that was held back, ns.
     held_ns: Vec<u64>,
 }
 
 impl Throttling {
-    /// What the kernel counts now; nothing where there is no limit.
+    /// The kernel's count now; nothing without a limit.
     pub(crate) fn look(&mut self, machine: &mut dyn Look) -> Option<HeldBack> {
         self.limit.get_or_insert_with(|| CpuLimit::find(machine)).as_ref()?.held_back(machine)
     }
@@ -28,12 +28,12 @@ impl Throttling {
         }
     }
 
-    /// What the report says of it.
+    /// The caveat of the report, if a load was delayed.
     pub(crate) fn note(&self) -> Option<String> {
         let limit = self.limit.as_ref()?.as_ref()?;
         let most_ns = *self.held_ns.iter().max()?;
         Some(format!(
-            "powerband itself may use {:.2} CPUs ({}), and that held {} of {} loads back, for up to {}; measure outside of that \
+            "powerband itself is limited to {:.2} CPUs ({}), which delayed {} of {} loads, by up to {}; measure outside this \
              limit, or raise it",
             limit.cpus,
             limit.file,
@@ -58,8 +58,8 @@ mod tests {
         assert_eq!(throttling.note(), None);
         throttling.add(at(3, 200), at(5, 360));
         throttling.add(at(5, 360), at(6, 400));
-        let told = "powerband itself may use 0.50 CPUs (/g/cpu.max), and that held 2 of 3 loads back, for up to 160 ms; measure \
-                    outside of that limit, or raise it";
+        let told = "powerband itself is limited to 0.50 CPUs (/g/cpu.max), which delayed 2 of 3 loads, by up to 160 ms; measure \
+                    outside this limit, or raise it";
         assert_eq!(throttling.note().as_deref(), Some(told));
     }
 }

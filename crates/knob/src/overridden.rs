@@ -121,11 +121,11 @@ fn domain(machine: &mut dyn Look, policy: &Policy) -> Option<CpuList> {
     domain.as_slice().iter().any(|&cpu| !policy.cpus.contains(cpu)).then_some(domain)
 }
 
-/// What a policy asks of the clock it shares.
+/// The frequency that a policy asks of the clock it shares.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Request {
     khz: u64,
-    /// Whether it surely does, or may.
+    /// False if its governor may choose less.
     surely: bool,
     policy: String,
 }
@@ -147,7 +147,7 @@ fn highest_request(machine: &mut dyn Look, ours: &Policy, domain: &CpuList, all:
     requests.max()
 }
 
-/// What a fixed frequency comes to within the limits in force.
+/// A fixed frequency, brought within the limits in force.
 pub(crate) fn within_limits(machine: &mut dyn Look, policy: &Policy, asked_khz: u32) -> u32 {
     let lower = policy.khz(machine, "scaling_min_freq").unwrap_or(0);
     let upper = policy.khz(machine, "scaling_max_freq").unwrap_or(u32::MAX);

@@ -318,7 +318,7 @@ impl Work {
     }
 }
 
-/// Whether what was written is what was there already.
+/// True for an entry that saved a value by writing it again.
 fn is_saved(entry: &OpenEntry) -> bool {
     matches!(entry.turn.before, Before::Saved { .. })
 }

@@ -20,7 +20,7 @@ pub struct CpuLimit {
     pub stat: String,
 }
 
-/// How often a limit held its group back since it was made.
+/// Periods and time in which a limit held its group back since the group was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldBack {
     /// Periods in which it did.
@@ -45,7 +45,7 @@ impl CpuLimit {
         found.into_iter().min_by(|a, b| a.cpus.total_cmp(&b.cpus))
     }
 
-    /// How often it held its group back until now, if the kernel counts that.
+    /// The kernel's count until now, if it keeps one.
     pub fn held_back(&self, machine: &mut dyn Look) -> Option<HeldBack> {
         let text = text(machine, &self.stat)?;
         let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());

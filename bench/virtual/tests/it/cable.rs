@@ -60,7 +60,7 @@ fn a_cards_modes_are_modes_and_its_refusals_are_told_as_on_the_model() {
         }
         owner.run(0, "undo --all");
         assert_eq!(desk.powerband(0, "get nic.rx-usecs@eth0"), AS_FOUND);
-        // A value the card does not take is the asker's mistake; a parameter it has not is not here, and is not sent to it.
+        // A value that the card refuses is a usage error; a parameter that it lacks is absent, and no request is sent.
         let (einval, absent) = ("invalid argument (EINVAL)", "the driver of eth0 does not have it");
         for (refused, code, why) in
             [("rx-usecs@eth0=5", 2, einval), ("rx-usecs@eth0=999999", 2, einval), ("tx-usecs@eth0=5", 4, absent)]

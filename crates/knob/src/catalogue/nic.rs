@@ -120,7 +120,7 @@ pub(crate) fn has_carrier(machine: &mut dyn Look, device: &str) -> bool {
     text(machine, &net::file(device, "carrier")).is_some_and(|text| text == "1")
 }
 
-/// Why nothing is known of a driver behind a shell.
+/// The reason why a knob of a network device is absent behind a shell.
 const UNASKED: &str = "drivers of network devices cannot be asked through a shell; use ssh: or cmd:";
 
 impl Nic {

@@ -39,7 +39,7 @@ const SITE: &str = "load";
 /// What group names begin with.
 const PREFIX: &str = "powerband-load-";
 
-/// What names of systemd's units with a control group end in.
+/// Ends of the names of systemd's units that have a control group.
 const UNITS: [&str; 3] = [".service", ".slice", ".scope"];
 
 /// The file of a group that limits it (version 2).

@@ -15,7 +15,7 @@ const OF_ACTIVE: [&str; 2] = ["performance", "powersave"];
 /// The knob of the preference.
 pub(super) const PREFERENCE: &str = "cpufreq.epp";
 
-/// Why it may be refused.
+/// The reason for refusing a preference.
 pub(super) const STUCK: &str = "under the governor performance it stays performance: set governor=powersave as well";
 
 /// Whether a setting asks for a preference that its governor rules out: a driver with its own rules takes performance alone under

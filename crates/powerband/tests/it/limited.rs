@@ -55,5 +55,5 @@ fn a_limit_around_powerband_is_named_with_the_loads_it_held_back() {
     let words = ["try", "env.k=1", "-r", "2", "-w", "0", "--settle", "0s", "--json", "--", "sh", "-c", load];
     let report: Value = serde_json::from_str(&group.run(&desk, &words).out).unwrap();
     let notes = report["notes"].to_string();
-    assert!(notes.contains("0.25 CPUs") && notes.contains("held 4 of 4 loads back"), "{notes}");
+    assert!(notes.contains("0.25 CPUs") && notes.contains("delayed 4 of 4 loads"), "{notes}");
 }
