@@ -156,8 +156,13 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         (VM, "dirty_ratio") => put(&format!("{VM}/dirty_bytes"), "0"),
         (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
         (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
-        (_, "nr_hugepages") => put(&format!("{folder}/nr_hugepages_mempolicy"), text),
-        (_, "nr_hugepages_mempolicy") => put(&format!("{folder}/nr_hugepages"), text),
+        (_, "nr_hugepages" | "nr_hugepages_mempolicy") => {
+            for folder in [VM, "/sys/kernel/mm/hugepages/hugepages-2048kB"] {
+                ["nr_hugepages", "nr_hugepages_mempolicy"]
+                    .iter()
+                    .for_each(|name| put(&format!("{folder}/{name}"), text));
+            }
+        }
         (VM, "twin_a") => put(&format!("{VM}/twin_b"), "0"),
         ("/proc/sys/net/ipv4", "ip_forward") | ("/proc/sys/net/ipv4/conf/all", "forwarding") => {
             for name in ["all", "eth0", "lo"] {
@@ -217,6 +222,8 @@ sysctl.vm.nr_hugepages=1 sysctl.vm.nr_hugepages_mempolicy=2
 sysctl.vm.nr_hugepages_mempolicy=1 sysctl.vm.nr_hugepages=2
 file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=1 file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy=2
 file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy=1 file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=2
+sysctl.vm.nr_hugepages=1 file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=2
+file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=1 sysctl.vm.nr_hugepages_mempolicy=2
 sysctl.vm.overcommit_kbytes=100000
 sysctl.vm.overcommit_ratio=60
 sysctl.net.ipv4.ip_local_reserved_ports=8080
