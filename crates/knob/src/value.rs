@@ -41,7 +41,8 @@ impl Value {
             Value::Khz(khz) => Some(u64::from(*khz)),
             Value::Number(number) | Value::Quota(number) => Some(*number),
             Value::Word(_) => None,
-            Value::Text(text) => text.parse().ok(),
+            // The kernel reads 070 as 56, so that only what means one number everywhere is one.
+            Value::Text(text) => text.parse().ok().filter(|number: &u64| number.to_string() == *text),
         }
     }
 

@@ -2,6 +2,7 @@
 use std::path::PathBuf;
 
 use powerband_host::SERVICE_SOCKET;
+use powerband_record::Side;
 use powerband_rig::RigError;
 use powerband_rig::access::{POLICY_FILE, Serving, allowed_here, policy_of, serve_access, serve_client, user_of};
 use schemars::JsonSchema;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use crate::cli::{self, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::output::{self, Document};
+use crate::rig::{self, Purpose};
 
 /// What a policy lets users set.
 #[derive(Serialize, JsonSchema)]
@@ -65,6 +67,13 @@ fn check(shared: &Shared, args: &cli::Service, user: &str) -> Answer {
         None => {
             let policy = policy_file(args);
             let policy = policy_of(&policy).map_err(RigError::from)?;
+            policy.warnings.iter().for_each(|warning| output::note(warning.clone()));
+            let mut rig = rig::open(shared, Purpose::Look)?;
+            let refused = rig.world().machine(Side::Near).map(|machine| policy.impossible(machine)).unwrap_or_default();
+            if let Some(why) = refused.first() {
+                let sentence = format!("the policy allows a value that can never be set here: {why}");
+                return Err(Failure::new(Exit::Failed, sentence));
+            }
             match &named {
                 None => policy.lines(&powerband_host::user_name),
                 Some(user) => {

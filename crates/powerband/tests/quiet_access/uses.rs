@@ -17,6 +17,7 @@ cpus = "all"
 "cpufreq.governor" = ["performance", "powersave", "userspace", "conservative"]
 "cpufreq.max_freq" = "any"
 "cpufreq.freq" = "any"
+"sysctl.vm.swappiness" = "60..100"
 
 [[allow]]
 users = [64102]
@@ -67,6 +68,10 @@ fn what_the_policy_does_not_allow_is_refused() {
         (ALICE, "min_freq=all", "cpufreq.min_freq"),
         (ALICE, "governor=ondemand", "performance, powersave"),
         (ALICE, "sysctl.kernel.panic=5", "sysctl.kernel.panic"),
+        // The kernel would read 56.
+        (ALICE, "sysctl.vm.swappiness=070", "60..100"),
+        (ALICE, "sysctl.vm.swappiness=0x46", "60..100"),
+        (ALICE, "sysctl.vm.swappiness=+70", "60..100"),
         (BOB, "governor=powersave", "performance"),
         (BOB, "max_freq=max", "cpufreq.max_freq"),
         (64_103, "governor=performance", "does not let you set anything"),
@@ -152,6 +157,12 @@ fn users_learn_what_they_may_set() {
         "{}",
         refused.err
     );
+    fs::write(&policy, "[[allow]]\nusers = [\"nobody-here\", 1]\nknobs = { \"governor\" = \"perfromance\" }\n")
+        .unwrap();
+    let refused = check("1").ended(1);
+    assert!(refused.err.contains("access.toml:2: this system has no user 'nobody-here'"), "{}", refused.err);
+    assert!(refused.err.contains("a value that can never be set here: "), "{}", refused.err);
+    fs::write(&policy, "[[allow]]\nusers = [1]\nknobs = { \"govenor\" = \"any\" }\n").unwrap();
     // A slip while it serves lets nobody in.
     let ran = service.run(ALICE, &["with", "governor=performance", "--", "true"]).ended(8);
     assert!(ran.err.contains("the access policy"), "{}", ran.err);

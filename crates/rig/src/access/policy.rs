@@ -5,7 +5,8 @@ use std::ops::Range as Span;
 use std::path::Path;
 
 use powerband_knob::catalogue::ALL;
-use powerband_knob::{KnobError, resolve};
+use powerband_knob::{KnobError, Selection, resolve};
+use powerband_machine::Look;
 use serde::Deserialize;
 use thiserror::Error;
 use toml::Spanned;
@@ -36,6 +37,8 @@ pub struct PolicyError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     rules: Vec<Rule>,
+    /// Names that this system has not or no longer, a sentence each; what stands beside them holds.
+    pub warnings: Vec<String>,
 }
 
 /// What the system knows of names of users and groups.
@@ -126,17 +129,41 @@ impl Policy {
             wrong(error.span(), why)
         };
         let written: Written = toml::from_str(text).map_err(slip)?;
-        let rules = written.allow.into_iter().map(|allow| {
+        let (mut policy, mut unknown) = (Policy::default(), Vec::new());
+        for allow in written.allow {
             let at = allow.span();
-            rule(allow.into_inner(), at, names).map_err(|(at, why)| wrong(Some(at), why))
-        });
-        Ok(Policy { rules: rules.collect::<Result<_, _>>()? })
+            let rule = rule(allow.into_inner(), at, names, &mut unknown).map_err(|(at, why)| wrong(Some(at), why))?;
+            policy.rules.push(rule);
+        }
+        policy.warnings = unknown.into_iter().map(|(at, why)| wrong(Some(at), why).to_string()).collect();
+        Ok(policy)
     }
 
     /// What a user in these groups may set.
     #[must_use]
     pub fn granted(&self, uid: u32, groups: &[u32]) -> Granted {
         Granted(self.rules.iter().filter(|rule| rule.is_for(uid, groups)).cloned().collect())
+    }
+
+    /// Values of the policy that no knob of this machine takes, a sentence each. A knob that is not here says nothing.
+    pub fn impossible(&self, machine: &mut dyn Look) -> Vec<String> {
+        let mut found = Vec::new();
+        for (Pattern(name), range) in self.rules.iter().flat_map(|rule| &rule.knobs) {
+            let (Range::OneOf(values), Ok(named)) = (range, resolve(name)) else { continue };
+            let sites = named.knob.sites(&named.name, machine, &Selection::everywhere());
+            let sites = sites.map(|sites| sites.sites).unwrap_or_default();
+            for value in values {
+                let refused: Vec<String> = sites
+                    .iter()
+                    .filter_map(|site| named.knob.parse(&named.name, value, machine, site).err())
+                    .map(|error| error.to_string())
+                    .collect();
+                if let Some(why) = refused.first().filter(|_| refused.len() == sites.len()) {
+                    found.push(why.clone());
+                }
+            }
+        }
+        found
     }
 
     /// A line for each knob of each rule, after the users and groups it is for; `user` names a user.
@@ -156,7 +183,7 @@ impl Policy {
 /// Where something is wrong, and what.
 type Slip = (Span<usize>, String);
 
-fn rule(allow: Allow, at: Span<usize>, names: &Names<'_>) -> Result<Rule, Slip> {
+fn rule(allow: Allow, at: Span<usize>, names: &Names<'_>, unknown: &mut Vec<Slip>) -> Result<Rule, Slip> {
     if allow.users.is_empty() && allow.groups.is_empty() {
         return Err((at, "this [[allow]] names no users and no groups".into()));
     }
@@ -171,8 +198,8 @@ fn rule(allow: Allow, at: Span<usize>, names: &Names<'_>) -> Result<Rule, Slip> 
             other => return Err((cpus.span(), format!("cpus is \"job\" or \"all\", not \"{other}\""))),
         },
     };
-    let users = numbers(allow.users, "user", names.user)?;
-    let groups = numbers(allow.groups, "group", names.group)?;
+    let users = numbers(allow.users, "user", names.user, unknown);
+    let groups = numbers(allow.groups, "group", names.group, unknown);
     let knobs = allow.knobs.into_iter().map(|(name, values)| {
         let (at, name) = (name.span(), name.into_inner());
         let (pattern, unit) = pattern(&name).map_err(|why| (at, why))?;
@@ -183,13 +210,24 @@ fn rule(allow: Allow, at: Span<usize>, names: &Names<'_>) -> Result<Rule, Slip> 
     Ok(Rule { users, groups, cpus, knobs: knobs.collect::<Result<_, _>>()? })
 }
 
-fn numbers(all: Vec<Spanned<Who>>, what: &str, number: &dyn Fn(&str) -> Option<u32>) -> Result<Vec<u32>, Slip> {
+/// The numbers of users or groups; a name that this system lost concerns its owner alone.
+fn numbers(
+    all: Vec<Spanned<Who>>,
+    what: &str,
+    number: &dyn Fn(&str) -> Option<u32>,
+    unknown: &mut Vec<Slip>,
+) -> Vec<u32> {
     let one = |who: Spanned<Who>| match who.get_ref() {
-        Who::Number(number) => Ok(*number),
-        Who::Name(name) => number(name)
-            .ok_or_else(|| (who.span(), format!("this system has no {what} '{name}'; a number is taken as it is"))),
+        Who::Number(number) => Some(*number),
+        Who::Name(name) => {
+            let found = number(name);
+            if found.is_none() {
+                unknown.push((who.span(), format!("this system has no {what} '{name}'; a number is taken as it is")));
+            }
+            found
+        }
     };
-    all.into_iter().map(one).collect()
+    all.into_iter().filter_map(one).collect()
 }
 
 /// A name of the policy, and the unit of the one knob it means.

@@ -30,7 +30,16 @@ impl Range {
         if text == "any" {
             return Ok(Range::Any);
         }
-        let Some((low, high)) = text.split_once("..") else { return Ok(Range::OneOf(vec![text.to_owned()])) };
+        if text.eq_ignore_ascii_case("any") {
+            return Err(format!("'{text}' would match no value; write \"any\" for every value"));
+        }
+        let Some((low, high)) = text.split_once("..") else {
+            let both = text.split_once('-').filter(|_| matches!(unit, Some("kHz" | "Hz")));
+            return match both {
+                Some((low, high)) => Err(format!("'{text}' would match no value; write a range as \"{low}..{high}\"")),
+                None => Ok(Range::OneOf(vec![text.to_owned()])),
+            };
+        };
         let Some(unit) = unit else { return Err("a range is for one knob, not for several".into()) };
         let number = |text: &str| match unit {
             "kHz" | "Hz" => parse_frequency_khz(text.trim()).map(u64::from).map_err(|error| error.to_string()),
@@ -75,8 +84,8 @@ mod tests {
 
     #[test]
     fn ranges_are_read_in_the_unit_of_the_knob() {
-        let texts = "1.2GHz..2.6GHz|0..100|any|ondemand|2GHz..1GHz|a..b|1..2";
-        let units = [Some("kHz"), Some(""), None, Some(""), Some("kHz"), Some(""), None];
+        let texts = "1.2GHz..2.6GHz|0..100|any|ondemand|2GHz..1GHz|a..b|1..2|ANY|1.6GHz-2.1GHz";
+        let units = [Some("kHz"), Some(""), None, Some(""), Some("kHz"), Some(""), None, Some(""), Some("kHz")];
         let told = texts.split('|').zip(units).map(|(text, unit)| format!("{text}: {:?}\n", Range::parse(text, unit)));
         insta::assert_snapshot!("ranges", told.collect::<String>());
     }

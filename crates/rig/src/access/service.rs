@@ -45,7 +45,7 @@ pub fn serve_access(serving: &Serving, notes: &mut dyn Notes, log: &mut dyn FnMu
     if powerband_host::own_uid() != 0 {
         return Err(AccessError::NotRoot.into());
     }
-    policy_of(&serving.policy)?;
+    policy_of(&serving.policy)?.warnings.iter().for_each(|warning| log(warning));
     let clock = HostWorld::new(local_machine(&state_folder()?, Purpose::Look)?).map_err(RigError::World)?;
     let listener = Listener::at(&serving.socket, serving.client_arguments.clone()).map_err(AccessError::from)?;
     restore_left(notes, log);

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use powerband_host::{Agent, HostWorld, Opened, Parting, Peer, remove_unused_folder};
-use powerband_knob::{apply_steps, plan_asked, resolve, restore};
+use powerband_knob::{Applied, Target, Value, apply_steps, plan_asked, resolve, restore};
 use powerband_machine::wire::{Call, Hello, Purpose, Refusal};
 use powerband_machine::{Asked, EntryId, Hold, Machine, Undone, World as _};
-use powerband_record::{CpuList, ErrorClass, Side, seen};
+use powerband_record::{CpuList, ErrorClass, Side, placed, seen};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::bucket::Bucket;
 use super::{Granted, policy_of};
@@ -50,7 +49,16 @@ pub fn serve_client(policy: &Path, notes: &mut dyn Notes, log: &mut dyn FnMut(&s
     let (cpus, shares_network) = (peer.cpus(), peer.shares_network());
     let clock = |world: &HostWorld| world.now_ns();
     let changes = Bucket::new(CHANGES, CHANGE_NS, clock(&opened.world));
-    let mut session = Session { peer, granted, cpus, shares_network, settings: Vec::new(), changes, log };
+    let mut session = Session {
+        peer,
+        granted,
+        cpus,
+        shares_network,
+        settings: Vec::new(),
+        changes,
+        refusals: Refusals::default(),
+        log,
+    };
     let parting =
         agent.serve_with(&mut opened, env!("CARGO_PKG_VERSION"), &mut |machine, call| session.answer(machine, call));
     if looks {
@@ -109,6 +117,35 @@ struct InForce {
     entries: Vec<EntryId>,
 }
 
+/// So many refusals of one minute are said each …
+const REFUSALS: u32 = 10;
+/// … which is this long, ns.
+const MINUTE_NS: u64 = 60_000_000_000;
+
+/// How many refusals there were in this minute, and how many of them nobody was told of: a client that is refused again and again
+/// fills no log.
+#[derive(Default)]
+struct Refusals {
+    since_ns: u64,
+    said: u32,
+    unsaid: u32,
+}
+
+impl Refusals {
+    /// How many were passed over before this one; nothing where this one is passed over too.
+    fn next(&mut self, now_ns: u64) -> Option<u32> {
+        if now_ns.saturating_sub(self.since_ns) >= MINUTE_NS {
+            (self.since_ns, self.said) = (now_ns, 0);
+        }
+        if self.said == REFUSALS {
+            self.unsaid += 1;
+            return None;
+        }
+        self.said += 1;
+        Some(std::mem::take(&mut self.unsaid))
+    }
+}
+
 /// What is known of a client.
 struct Session<'a> {
     peer: Peer,
@@ -119,12 +156,13 @@ struct Session<'a> {
     /// The settings in force, in the order of setting.
     settings: Vec<InForce>,
     changes: Bucket,
+    refusals: Refusals,
     log: &'a mut dyn FnMut(&str),
 }
 
 impl Session<'_> {
     /// Answers what a client may ask, and nothing else: it never names an action, a path or an entry of somebody else's.
-    fn answer(&mut self, machine: &mut dyn Machine, call: Call) -> Option<Value> {
+    fn answer(&mut self, machine: &mut dyn Machine, call: Call) -> Option<serde_json::Value> {
         match call {
             Call::Allowed => value(self.granted.lines()),
             Call::Set(asked) => value(self.set(machine, &asked)),
@@ -143,22 +181,39 @@ impl Session<'_> {
         (self.log)(&format!("{}: {line}", who(&self.peer)));
     }
 
-    fn set(&mut self, machine: &mut dyn Machine, asked: &Asked) -> Result<Value, Refusal> {
+    fn set(&mut self, machine: &mut dyn Machine, asked: &Asked) -> Result<serde_json::Value, Refusal> {
         let knobs = asked.knobs.iter().take(8).map(|asked| {
             let at = asked.site.as_ref().map(|site| format!("@{site}")).unwrap_or_default();
             format!("{}{at}={}", powerband_host::shortened(&asked.knob), powerband_host::shortened(&asked.value))
         });
         let more = if asked.knobs.len() > 8 { " …" } else { "" };
         let what = format!("{}{more}", knobs.collect::<Vec<_>>().join(" "));
-        let set = self.set_unlogged(machine, asked, &what);
-        self.say(&match &set {
-            Ok(_) => format!("set {what}"),
-            Err(refusal) => format!("refused {what}: {}", refusal.why),
-        });
-        set
+        match self.set_unlogged(machine, asked, &what) {
+            Ok(applied) => {
+                let reads = applied.inexact().into_iter().filter_map(|it| {
+                    Some(format!(
+                        ", {} reads {}",
+                        placed(&it.named.name, &it.site.name),
+                        it.reads_back.as_ref()?.trim()
+                    ))
+                });
+                self.say(&format!("set {what}{}", reads.collect::<String>()));
+                Ok(powerband_knob::answer(&applied))
+            }
+            Err(refusal) => {
+                match self.refusals.next(powerband_host::monotonic_ns()) {
+                    Some(0) => self.say(&format!("refused {what}: {}", refusal.why)),
+                    Some(unsaid) => {
+                        self.say(&format!("refused {what}: {}; {unsaid} more were refused before it", refusal.why))
+                    }
+                    None => {}
+                }
+                Err(refusal)
+            }
+        }
     }
 
-    fn set_unlogged(&mut self, machine: &mut dyn Machine, asked: &Asked, words: &str) -> Result<Value, Refusal> {
+    fn set_unlogged(&mut self, machine: &mut dyn Machine, asked: &Asked, words: &str) -> Result<Applied, Refusal> {
         let refused = |class, why: String| Refusal { class, why };
         self.wait_for_turn();
         if self.settings.len() >= MAX_SETTINGS || asked.knobs.len() > MAX_KNOBS {
@@ -174,8 +229,30 @@ impl Session<'_> {
             self.granted.check(&target, machine, &self.cpus).map_err(|why| refused(ErrorClass::Denied, why))?;
         }
         let applied = apply_steps(machine, &steps, Hold::Held).map_err(|error| error.refusal())?;
+        if let Err(why) = self.check_in_force(machine, &applied) {
+            let left = restore(machine, &applied.entries, false).left();
+            let end =
+                if left.is_empty() { "it was restored".into() } else { format!("not restored: {}", left.join(", ")) };
+            return Err(refused(ErrorClass::Denied, format!("{why}; {end}")));
+        }
         self.settings.push(InForce { words: words.to_owned(), entries: applied.entries.clone() });
-        Ok(powerband_knob::answer(&applied))
+        Ok(applied)
+    }
+
+    /// That the policy allows what reads there now: a driver or the kernel may make another value of what was asked for.
+    fn check_in_force(&self, machine: &mut dyn Machine, applied: &Applied) -> Result<(), String> {
+        for it in applied.inexact() {
+            let Some(reads) = it.reads_back.as_ref().map(|reads| reads.trim()) else { continue };
+            let value = it.named.knob.parse(&it.named.name, reads, machine, &it.site);
+            let value = value.unwrap_or_else(|_| Value::Text(reads.to_owned()));
+            let sites = std::slice::from_ref(&it.site);
+            let target = Target { named: &it.named, value: &value, sites: Some(sites) };
+            let what = placed(&it.named.name, &it.site.name);
+            self.granted
+                .check(&target, machine, &self.cpus)
+                .map_err(|why| format!("{what} was set to {} and reads {reads}: {why}", it.asked.typed()))?;
+        }
+        Ok(())
     }
 
     /// What the policy means is the file by that name and the devices of this network namespace, not what the client sees.
@@ -219,6 +296,20 @@ impl Session<'_> {
 }
 
 /// Nothing that is answered cannot be written as JSON; if it could not, the client finds nonsense.
-fn value(answer: impl Serialize) -> Option<Value> {
+fn value(answer: impl Serialize) -> Option<serde_json::Value> {
     Some(serde_json::to_value(answer).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_said_ten_a_minute_and_counted_beyond() {
+        let mut refusals = Refusals::default();
+        let said: Vec<Option<u32>> = (0..25).map(|_| refusals.next(MINUTE_NS + 5)).collect();
+        assert!(said[..10].iter().all(|it| *it == Some(0)) && said[10..].iter().all(Option::is_none));
+        assert_eq!(refusals.next(2 * MINUTE_NS + 5), Some(15));
+        assert_eq!(refusals.next(2 * MINUTE_NS + 6), Some(0));
+    }
 }
