@@ -115,6 +115,13 @@ pub fn store_folder() -> Option<PathBuf> {
     })
 }
 
+/// What `$POWERBAND_STATE_DIR` says where that is another place than root's usual one.
+#[must_use]
+pub fn named_state_folder() -> Option<PathBuf> {
+    let named = crate::surroundings::variable(STATE_VARIABLE).map(PathBuf::from);
+    named.filter(|path| path.is_absolute() && path != Path::new(ROOTS_FOLDER))
+}
+
 /// What `$POWERBAND_STATE_DIR` says where that is no whole path, which would be another folder for each place it is used from.
 #[must_use]
 pub fn relative_state_folder() -> Option<PathBuf> {

@@ -75,8 +75,8 @@ pub use caller::{Caller, command_uid, end_with_sudo, own_uid, with_rights_for};
 pub use carried::Carried;
 pub use confirmation::{ConfirmError, Confirmation, confirm};
 pub use facts::{
-    ObserverUsage, address_towards, boot_id, hostname, machine_name, observer_usage, own_place, random_key,
-    random_seed, relative_state_folder, state_folder, store_folder, unix_time_ms, unix_time_s,
+    ObserverUsage, address_towards, boot_id, hostname, machine_name, named_state_folder, observer_usage, own_place,
+    random_key, random_seed, relative_state_folder, state_folder, store_folder, unix_time_ms, unix_time_s,
 };
 pub use files::{read_file, user_name};
 pub use guardian::{Takeover, stand_guard};

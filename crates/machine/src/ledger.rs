@@ -47,16 +47,11 @@ pub struct OpenEntry {
     pub reads_back: Option<String>,
 }
 
-/// What the ledger has for a knob of a file that keeps settings over reboots.
+/// What the ledger has for a knob of a file that keeps settings over reboots. Such an entry is open while the files are being
+/// written; once it is to stay, it is closed, because the list of what is kept says then how to take it back.
 pub const KEPT: &str = "keep";
 
 impl OpenEntry {
-    /// Whether it is a file that keeps settings over reboots, which `unkeep` takes back and `undo` does not.
-    #[must_use]
-    pub fn is_kept(&self) -> bool {
-        self.turn.knob == KEPT && self.turn.hold == Hold::Set
-    }
-
     /// Whether a boot has ended it: it was made in another boot than `boot_id`, and the kernel forgets it, or it has not outlived
     /// the boot, as `read` finds. A boot that does not tell who it is counts as this one.
     #[must_use]
@@ -556,6 +551,7 @@ impl Ledger {
                 }
             }
             Record::Kept { ids } => {
+                self.open.retain(|entry| entry.turn.knob != KEPT || !ids.contains(&entry.id));
                 for entry in self.open.iter_mut().filter(|entry| ids.contains(&entry.id)) {
                     entry.turn.hold = Hold::Set;
                 }

@@ -2,18 +2,23 @@
 //!
 //! Places are tried in the order of [`place::PLACES`], and each is judged by what `why` says of the machine as it would be with
 //! the file written: one whose value something else overrides is passed over. Nothing is written here.
+//!
+//! The list of what is kept ([`Manifest`]) is the one truth about it: with each file it has the lines that lead back from what was
+//! written to what was there. What somebody has edited since is therefore edited on, never overwritten by an older text; an edit of
+//! the very lines that powerband wrote is refused and shown.
 mod check;
+mod diff;
 mod manifest;
 mod overlay;
 mod place;
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{PlannedKnob, Selection, resolve, resolve_here};
-use powerband_machine::{Action, EntryId, Hold, KEPT, Look, OpenEntry, Turn};
+use powerband_machine::{Action, Errno, Hold, KEPT, Look, Turn};
 
 pub use check::{Checked, check, set_by};
+pub use diff::diff;
 pub use manifest::{KeptFile, KeptSetting, MANIFEST, Manifest, ManifestError};
 use overlay::Overlay;
 pub(crate) use place::{PULLS_IN, UNIT};
@@ -28,6 +33,8 @@ use powerband_record::InOrder;
 pub struct Origin {
     /// Absolute path of powerband, which checks after each boot; empty where nothing is to check.
     pub program: String,
+    /// The state folder, where it is not the usual one.
+    pub state_folder: Option<String>,
     /// What is kept and why, a line each: the experiment and its verdict.
     pub lines: Vec<String>,
     /// Number of the experiment.
@@ -60,6 +67,8 @@ pub struct Keeping {
     pub files: Vec<FileChange>,
     /// Folders that have to be made first, outer ones first.
     pub folders: Vec<String>,
+    /// Folders of ours that are needed no longer, inner ones first. One that somebody uses stays.
+    pub needless_folders: Vec<String>,
     /// What is kept, and where.
     pub manifest: Manifest,
 }
@@ -108,69 +117,150 @@ pub enum KeepError {
         /// What sets it, as a shell command.
         command: String,
     },
+    /// Somebody has edited what was written, and what is to be written now touches the same lines.
+    #[error(
+        "{path} was edited where powerband wrote it, so nothing was written; make the change that is shown by hand and type it again, or overwrite with --force"
+    )]
+    Edited {
+        /// The file.
+        path: String,
+        /// The change that does not fit.
+        diff: String,
+    },
+    /// A file is there and cannot be read, so that it could not be restored.
+    #[error("{path} is there and cannot be read ({why}), so nothing was written")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why not.
+        why: String,
+    },
     /// What is kept already could not be read.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
 }
 
-/// Finds a place for each knob. `planned` is the setting at all its sites, in the order of setting; what is kept already and not
-/// named in it stays kept.
+/// A change of what is kept.
+pub struct KeepRequest<'a> {
+    /// The setting that is kept from now on, at all its sites, in the order of setting.
+    pub planned: &'a [PlannedKnob],
+    /// Whether something that is kept already is kept no longer.
+    pub drops: &'a dyn Fn(&KeptSetting) -> bool,
+    /// Whether edits of the very lines that powerband wrote give way.
+    pub force: bool,
+}
+
+impl Default for KeepRequest<'_> {
+    fn default() -> Self {
+        KeepRequest { planned: &[], drops: &|_| false, force: false }
+    }
+}
+
+/// Finds a place for each knob; what is kept already and neither named nor dropped stays kept.
 ///
 /// # Errors
-/// [`KeepError`] for the first knob that no place can keep.
-pub fn keep(
-    machine: &mut dyn Look,
-    open: &[OpenEntry],
-    planned: &[PlannedKnob],
-    origin: &Origin,
-) -> Result<Keeping, KeepError> {
+/// [`KeepError`] for the first knob that no place can keep, and the first file that cannot be changed.
+pub fn keep(machine: &mut dyn Look, change: &KeepRequest<'_>, origin: &Origin) -> Result<Keeping, KeepError> {
     let kept = Manifest::read(machine)?;
-    let mut wanted = planned.iter().map(|it| Want::of(it, origin)).collect::<Result<Vec<Want>, KeepError>>()?;
+    let mut wanted = change.planned.iter().map(|it| Want::of(it, origin)).collect::<Result<Vec<Want>, KeepError>>()?;
     let newly: Vec<(String, String)> = wanted.iter().map(|want| (want.knob.clone(), want.site.clone())).collect();
-    let before = kept.settings.iter().filter(|it| !newly.contains(&(it.knob.clone(), it.site.clone())));
-    let mut all: Vec<Want> = before.map(Want::kept).collect();
+    let stays = |it: &&KeptSetting| !newly.contains(&(it.knob.clone(), it.site.clone())) && !(change.drops)(it);
+    let mut all: Vec<Want> = kept.settings.iter().filter(stays).map(Want::kept).collect();
     all.append(&mut wanted);
     // In the order of setting, a knob's sites together: a tunable is there only under its governor.
     all.order_by_key(|want| (resolve(&want.knob).ok().map(|named| named.knob.about().phase), want.knob.clone()));
-    // As the machine was before anything was kept: what is kept is decided anew, together.
-    let originals = originals(open);
+    // As the machine would be if nothing were kept: what is kept is decided anew, together.
+    let (bare, edited) = without_ours(machine, &kept, change.force)?;
     place::note_everywhere(&mut all);
-    let mut overlay = Overlay::new(machine, originals.clone());
-    let chosen = choose(&mut overlay, &all, origin)?;
-    let mut texts: BTreeMap<String, Option<String>> = originals;
+    let mut overlay = Overlay::new(machine, bare.clone());
+    let chosen = choose(&mut overlay, &all, &kept, origin)?;
+    let mut texts = bare.clone();
     for (place, wants) in &chosen.places {
         for (path, text) in place.files(&mut overlay.bare(), wants, origin).unwrap_or_default() {
             texts.insert(path, Some(text));
         }
     }
-    let checks = place::checking(&mut overlay.bare(), origin);
-    texts.extend(checks.into_iter().map(|(path, text)| (path, Some(text))));
-    let manifest = Manifest::of(&all, &chosen.by, &texts, origin);
-    texts.insert(MANIFEST.to_owned(), Some(manifest.text()));
+    if !all.is_empty() {
+        let checks = place::checking(&mut overlay.bare(), origin);
+        texts.extend(checks.into_iter().map(|(path, text)| (path, Some(text))));
+    }
     drop(overlay);
-    let mut keeping = Keeping { manifest, ..Keeping::default() };
+    let mut keeping = Keeping::default();
+    let mut files: Vec<KeptFile> = Vec::new();
     for (path, after) in texts {
-        let before = machine.read(&path).ok();
-        if before != after {
+        let before = there(machine, &path)?;
+        let old = kept.files.iter().find(|file| file.path == path);
+        // Nothing new is to be said there, and what somebody has made of it stays.
+        let is_theirs = edited.contains(&path) && old.is_some_and(|old| after.as_deref().is_some_and(|it| old.is(it)));
+        if !is_theirs && edited.contains(&path) && !change.force {
+            let diff = diff(&path, before.as_deref(), after.as_deref());
+            return Err(KeepError::Edited { path, diff });
+        }
+        let beneath = bare.get(&path).map_or(before.as_ref(), Option::as_ref);
+        files.extend(after.as_ref().map(|after| KeptFile::new(&path, after, beneath)));
+        files.retain(|file| !all.is_empty() && file.undo.as_deref() != Some(""));
+        if before != after && !is_theirs {
             keeping.files.push(FileChange { path, before, after });
         }
     }
-    keeping.folders = missing_folders(machine, &keeping.files);
+    let folders = missing_folders(machine, &keeping.files, !all.is_empty());
+    let known = kept.folders.iter().chain(&folders).cloned().collect();
+    keeping.manifest = Manifest::of(&all, &chosen.by, (files, known), origin);
+    let before = there(machine, MANIFEST)?;
+    let after = (!all.is_empty()).then(|| keeping.manifest.text());
+    if kept.edited && !change.force && before.is_some() && before != after {
+        let diff = diff(MANIFEST, before.as_deref(), after.as_deref());
+        return Err(KeepError::Edited { path: MANIFEST.to_owned(), diff });
+    }
+    if before != after {
+        keeping.files.push(FileChange { path: MANIFEST.to_owned(), before, after });
+    }
+    keeping.folders = folders;
+    if all.is_empty() {
+        keeping.needless_folders = kept.folders.iter().rev().cloned().collect();
+    }
     Ok(keeping)
 }
 
-/// The files that keep settings as they were before the first of them was written, by the ledger.
-fn originals(open: &[OpenEntry]) -> BTreeMap<String, Option<String>> {
-    let mut originals = BTreeMap::new();
-    for entry in open.iter().filter(|entry| entry.turn.knob == KEPT) {
-        // The oldest entry of a file knows what was there.
-        match &entry.turn.undo {
-            Some(Action::ReplaceFile { path, text }) => originals.entry(path.clone()).or_insert(Some(text.clone())),
-            Some(Action::RemoveFile { path }) => originals.entry(path.clone()).or_insert(None),
-            _ => continue,
+/// Files by path with what they would hold, and which of our own somebody has edited.
+type WithoutOurs = (BTreeMap<String, Option<String>>, BTreeSet<String>);
+
+/// The files that keep settings as they would be if nothing were kept, edits of others included.
+fn without_ours(machine: &mut dyn Look, kept: &Manifest, force: bool) -> Result<WithoutOurs, KeepError> {
+    let (mut bare, mut edited) = (BTreeMap::new(), BTreeSet::new());
+    for file in &kept.files {
+        let now = there(machine, &file.path)?;
+        let without = match (&file.undo, now) {
+            (_, None) => None,
+            (None, Some(text)) => {
+                if !file.is(&text) {
+                    edited.insert(file.path.clone());
+                }
+                None
+            }
+            (Some(undo), Some(text)) => match file.without(undo, &text) {
+                Some(without) => Some(without),
+                None if force => Some(text),
+                None => return Err(KeepError::Edited { path: file.path.clone(), diff: undo.clone() }),
+            },
         };
+        bare.insert(file.path.clone(), without);
     }
-    originals
+    Ok((bare, edited))
+}
+
+/// The text of a file; `None` where there is none. What is there and cannot be read is not absent.
+fn there(machine: &mut dyn Look, path: &str) -> Result<Option<String>, KeepError> {
+    let unreadable = |why: String| Err(KeepError::Unreadable { path: path.to_owned(), why });
+    match machine.read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(Errno::ENOENT | Errno::ENOTDIR) => {
+            let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+            let is_link = machine.list(folder).is_ok_and(|all| all.iter().any(|entry| entry.name == name));
+            if is_link { unreadable("it is a link that leads nowhere".to_owned()) } else { Ok(None) }
+        }
+        Err(errno) => unreadable(errno.to_string()),
+    }
 }
 
 /// What each place keeps, and which places keep each knob.
@@ -207,12 +297,25 @@ impl Chosen {
 
 /// The places for each knob. Every service that sets it anyway is told to set it so, because two that disagree may end in any
 /// order; where there is none, or something else overrides them, the first other place that nothing overrides is used as well.
-fn choose(overlay: &mut Overlay<'_>, all: &[Want], origin: &Origin) -> Result<Chosen, KeepError> {
+///
+/// What was kept and is not there now, as a card that is unplugged, stays where it is kept.
+fn choose(overlay: &mut Overlay<'_>, all: &[Want], kept: &Manifest, origin: &Origin) -> Result<Chosen, KeepError> {
     let mut chosen = Chosen::default();
     let mut knobs: Vec<&str> = all.iter().map(|want| want.knob.as_str()).collect();
     knobs.dedup();
     for knob in knobs {
         let wants: Vec<Want> = all.iter().filter(|want| want.knob == knob).cloned().collect();
+        let by = kept.settings.iter().find(|it| it.knob == knob).map(|it| it.by.clone());
+        if let Some(by) = by.filter(|_| is_gone(overlay, &wants)) {
+            for place in place::PLACES.iter().filter(|place| by.contains(place.who)) {
+                if let Some(files) = place.files(&mut overlay.bare(), &chosen.with(place, &wants), origin) {
+                    overlay.put(files);
+                    chosen.add(&[place], &wants);
+                }
+            }
+            chosen.by.insert(knob.to_owned(), by);
+            continue;
+        }
         let before = overlay.clone_files();
         let mut loses: Option<Box<BootFinding>> = None;
         let mut owners: Vec<&'static Place> = Vec::new();
@@ -254,6 +357,14 @@ fn choose(overlay: &mut Overlay<'_>, all: &[Want], origin: &Origin) -> Result<Ch
         chosen.add(&used, &wants);
     }
     Ok(chosen)
+}
+
+/// Whether a knob is at none of these sites now.
+fn is_gone(machine: &mut Overlay<'_>, wants: &[Want]) -> bool {
+    let sites = resolve_here(&wants[0].knob, &[], machine)
+        .and_then(|named| named.knob.sites(&named.name, machine, &Selection::everywhere()));
+    let sites = sites.map(|sites| sites.sites).unwrap_or_default();
+    !wants.iter().any(|want| sites.iter().any(|site| site.name == want.site))
 }
 
 fn unkeepable(overlay: &mut Overlay<'_>, wants: &[Want], loses: Option<Box<BootFinding>>) -> KeepError {
@@ -309,11 +420,11 @@ fn in_force(overlay: &mut Overlay<'_>, wants: &[Want], paths: &[String]) -> Resu
 }
 
 /// Folders of these files that are not there, outer ones first.
-fn missing_folders(machine: &mut dyn Look, files: &[FileChange]) -> Vec<String> {
+fn missing_folders(machine: &mut dyn Look, files: &[FileChange], with_list: bool) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
-    for file in files.iter().filter(|file| file.after.is_some()) {
+    let written = files.iter().filter(|file| file.after.is_some()).map(|file| file.path.as_str());
+    for mut folder in written.chain(with_list.then_some(MANIFEST)) {
         let mut folders = Vec::new();
-        let mut folder = file.path.as_str();
         while let Some((outer, _)) = folder.rsplit_once('/').filter(|(outer, _)| !outer.is_empty()) {
             folder = outer;
             if machine.list(folder).is_ok() {
@@ -328,7 +439,7 @@ fn missing_folders(machine: &mut dyn Look, files: &[FileChange]) -> Vec<String> 
 }
 
 impl Keeping {
-    /// What has to be done, in order: folders first, the list of what is kept last.
+    /// What has to be done, in order: folders first, the list of what is kept after all that it names.
     #[must_use]
     pub fn turns(&self) -> Vec<Turn> {
         let turn = |path: &str, action: Action, undo: Option<Action>, before: Option<String>, reads: bool| Turn {
@@ -356,16 +467,11 @@ impl Keeping {
             let to = |text: &Option<String>| text.as_ref().map_or_else(remove, replace);
             turn(&path, to(&file.after), Some(to(&file.before)), file.before.clone(), true)
         });
-        folders.chain(files).collect()
+        let needless = self.needless_folders.iter().map(|path| {
+            let (remove, make) =
+                (Action::RemoveFolder { path: path.clone() }, Action::MakeFolder { path: path.clone() });
+            turn(path, remove, Some(make), None, false)
+        });
+        folders.chain(files).chain(needless).collect()
     }
-}
-
-/// The entries that `unkeep` takes back: those of the files that keep something, and those of the list of them and its folder,
-/// which stay until nothing else is left.
-#[must_use]
-pub fn kept_entries(open: &[OpenEntry]) -> [Vec<EntryId>; 2] {
-    let of_list = |entry: &&OpenEntry| Path::new(MANIFEST).starts_with(&entry.turn.site);
-    let (list, files): (Vec<&OpenEntry>, Vec<&OpenEntry>) =
-        open.iter().filter(|entry| entry.is_kept()).partition(of_list);
-    [files, list].map(|entries| entries.iter().map(|entry| entry.id).collect())
 }

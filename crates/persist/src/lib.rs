@@ -31,8 +31,8 @@ use serde::Serialize;
 pub use configured::Configured;
 pub use finding::{BootFinding, BootPhase, BootStanding};
 pub use keep::{
-    Checked, FileChange, KeepError, Keeping, KeptFile, KeptSetting, MANIFEST, Manifest, ManifestError, Origin, Rounded,
-    check, keep, kept_entries, set_by,
+    Checked, FileChange, KeepError, KeepRequest, Keeping, KeptFile, KeptSetting, MANIFEST, Manifest, ManifestError,
+    Origin, Rounded, check, diff, keep, set_by,
 };
 pub use watch::{KnobChange, KnobWatch};
 

@@ -137,6 +137,11 @@ pub(crate) fn error(sentence: &str) {
     streams::complain(&format!("powerband: {}\n", shortened(&one_line(&line))));
 }
 
+/// Prints lines that belong to what went wrong.
+pub(crate) fn complain_lines(lines: &str) {
+    streams::complain(&format!("{}\n", clean::lines(lines, false)));
+}
+
 /// Prints a question, to be answered on the same line.
 pub(crate) fn ask(question: &str) {
     streams::complain(&clean::lines(question, false));

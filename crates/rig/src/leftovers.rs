@@ -91,12 +91,12 @@ pub fn held(machine: &dyn Machine) -> Vec<EntryId> {
     open.iter().filter(|entry| entry.turn.hold == Hold::Held).map(|entry| entry.id).collect()
 }
 
-/// What is open and has not ended with another boot; without the files that keep settings, which are meant to stay.
+/// What is open and has not ended with another boot.
 #[must_use]
 pub fn in_force(machine: &mut dyn Machine) -> Vec<OpenEntry> {
     let boot_id = machine.identity().boot_id.clone();
     let mut open = machine.open_entries();
-    open.retain(|entry| !entry.is_over(&boot_id, &mut |path| machine.read(path)) && !entry.is_kept());
+    open.retain(|entry| !entry.is_over(&boot_id, &mut |path| machine.read(path)));
     open
 }
 

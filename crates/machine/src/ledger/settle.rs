@@ -121,6 +121,8 @@ pub(super) fn settle(
     match rounded::restore(entry, undo, read, act) {
         Ok(()) => Undone::Undone,
         Err(Errno::ENOENT) if removes(undo) => Undone::AlreadyBack,
+        // It was not removed.
+        Err(Errno::EEXIST) if matches!(undo, Action::MakeFolder { .. }) => Undone::AlreadyBack,
         // It is not ours alone any more.
         Err(Errno::ENOTEMPTY | Errno::EEXIST) if matches!(undo, Action::RemoveFolder { .. }) => Undone::AlreadyBack,
         Err(errno)

@@ -1,6 +1,7 @@
 //! The list of what is kept, as a file: which knob at which site, by whom it is set at boot, and what each file holds.
 use std::collections::BTreeMap;
 
+use diffy::{DiffOptions, Patch};
 use powerband_machine::{Errno, Look};
 use serde::{Deserialize, Serialize};
 
@@ -28,15 +29,24 @@ pub struct Manifest {
     /// The program that checks after each boot.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub program: String,
+    /// The state folder that it uses then, where that is not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_folder: Option<String>,
     /// Whether it is removed at the second boot unless somebody confirms it before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub until_confirmed: bool,
+    /// Folders that were made for it, outer ones first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
     /// Each knob at each site, in the order of setting.
     #[serde(default, rename = "setting")]
     pub settings: Vec<KeptSetting>,
     /// Files that were written for it.
     #[serde(default, rename = "file")]
     pub files: Vec<KeptFile>,
+    /// Whether somebody has edited the list.
+    #[serde(skip)]
+    pub edited: bool,
 }
 
 /// One knob at one site.
@@ -102,6 +112,32 @@ pub struct KeptFile {
     pub path: String,
     /// CRC-32 of its bytes, in hexadecimal.
     pub crc32: String,
+    /// The lines that lead back to what was there, as `diff -U0` prints them; absent for a file that was not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
+}
+
+impl KeptFile {
+    /// Describes a file that is written over what would be there without it.
+    pub(super) fn new(path: &str, text: &str, beneath: Option<&String>) -> KeptFile {
+        let undo = beneath.map(|beneath| {
+            let patch = DiffOptions::new().set_context_len(0).create_patch(text, beneath).to_string();
+            patch.lines().skip_while(|line| !line.starts_with("@@")).fold(String::new(), |all, line| all + line + "\n")
+        });
+        KeptFile { path: path.to_owned(), crc32: crc32(text), undo }
+    }
+
+    /// Whether a text is what was written.
+    pub(super) fn is(&self, text: &str) -> bool {
+        crc32(text) == self.crc32
+    }
+
+    /// A text of this file without what powerband wrote in it; `None` where somebody has changed those very lines.
+    pub(super) fn without(&self, undo: &str, text: &str) -> Option<String> {
+        // Behind a line that had no end somebody may have written more.
+        let undo = if self.is(text) { undo.to_owned() } else { undo.replace("\\ No newline at end of file\n", "") };
+        diffy::apply(text, &Patch::from_str(&format!("--- a\n+++ b\n{undo}")).ok()?).ok()
+    }
 }
 
 /// Why the list cannot be read.
@@ -111,7 +147,9 @@ pub enum ManifestError {
     #[error("{MANIFEST}, the list of what is kept, cannot be read: {0}")]
     Unreadable(Errno),
     /// It is no such list.
-    #[error("{MANIFEST} is not a list of what is kept ({0}); `powerband unkeep` removes it")]
+    #[error(
+        "{MANIFEST} is not a list of what is kept ({0}); mend it, or delete it and each file that begins with \"Written by `powerband keep`\""
+    )]
     Broken(String),
     /// A later powerband wrote it.
     #[error("{MANIFEST} has version {0} of its format, and this powerband knows {VERSION}")]
@@ -133,34 +171,38 @@ impl Manifest {
 
     fn parse(text: &str) -> Result<Manifest, ManifestError> {
         let broken = |error: toml::de::Error| ManifestError::Broken(error.message().to_owned());
-        let manifest: Manifest = toml::from_str(text).map_err(broken)?;
+        let mut manifest: Manifest = toml::from_str(text).map_err(broken)?;
+        let sum = text.split_once(SUM).and_then(|(_, rest)| rest.split_once('\n'));
+        manifest.edited = sum.is_none_or(|(sum, body)| sum != crc32(body));
         if manifest.version == VERSION { Ok(manifest) } else { Err(ManifestError::Later(manifest.version)) }
     }
 
     pub(super) fn of(
         all: &[Want],
         by: &BTreeMap<String, String>,
-        texts: &BTreeMap<String, Option<String>>,
+        (files, folders): (Vec<KeptFile>, Vec<String>),
         origin: &Origin,
     ) -> Manifest {
         let settings = all.iter().map(|want| want.setting(by.get(&want.knob).map_or("", String::as_str)));
-        let files =
-            texts.iter().filter_map(|(path, text)| Some(KeptFile { path: path.clone(), crc32: crc32(text.as_ref()?) }));
         Manifest {
             version: VERSION,
             experiment: origin.experiment,
             verdict: origin.verdict.clone(),
             program: origin.program.clone(),
+            state_folder: origin.state_folder.clone(),
             until_confirmed: origin.until_confirmed,
+            folders,
             settings: settings.collect(),
-            files: files.collect(),
+            files,
+            edited: false,
         }
     }
 
     pub(super) fn text(&self) -> String {
         let body = toml::to_string(self).unwrap_or_default();
         format!(
-            "# What `powerband keep` keeps over reboots; `powerband unkeep` removes it, `powerband check` compares.\n{body}"
+            "# What `powerband keep` keeps over reboots; `powerband unkeep` removes it, `powerband check` compares.\n{}",
+            with_sum(&body)
         )
     }
 
@@ -169,6 +211,14 @@ impl Manifest {
     pub fn is_empty(&self) -> bool {
         self.settings.is_empty()
     }
+}
+
+/// The line of a file of ours by which an edit is noticed.
+const SUM: &str = "# crc32 of the lines below: ";
+
+/// What follows the head of a file of ours: its checksum, and that.
+pub(super) fn with_sum(body: &str) -> String {
+    format!("{SUM}{}\n{body}", crc32(body))
 }
 
 pub(super) fn crc32(text: &str) -> String {

@@ -234,7 +234,7 @@ fn header(origin: &Origin) -> String {
 
 /// A file of our own: its header, the checksum of what follows, and that.
 fn own(origin: &Origin, body: &str) -> String {
-    format!("{}# crc32 of the lines below: {}\n{body}", header(origin), super::manifest::crc32(body))
+    header(origin) + &super::manifest::with_sum(body)
 }
 
 /// A text of keys with one of them set: in the line that sets it last, or a new one.

@@ -1,10 +1,10 @@
 //! Keeping and unkeeping with an owner that is killed, a power cut, a refusal or a full disk at any step: what is read at boot is old
-//! or new, all of it, and `unkeep` brings back every byte. A sweep (`POWERBAND_SWEEP=1`) plays 2,000 stories.
+//! or new, all of it, also when it is removed. A sweep (`POWERBAND_SWEEP=1`) plays 2,000 stories.
 use std::collections::BTreeMap;
 
 use powerband_knob::restore;
 use powerband_machine::{Action, EntryId, Hold, Machine, Turn, World};
-use powerband_persist::{FileChange, Keeping, MANIFEST, Manifest, kept_entries};
+use powerband_persist::{FileChange, Keeping, MANIFEST};
 use powerband_record::Side;
 use powerband_sim::{Profile, SimWorld};
 use powerband_testkit::faults::{Ending, Fault, FaultPlan, Faults};
@@ -32,7 +32,13 @@ fn keeping(from: &Files, to: &Files) -> Keeping {
     let change =
         |path: &&'static str| FileChange { path: (*path).to_owned(), before: text(from, path), after: text(to, path) };
     let files = from.keys().map(change).filter(|change| change.before != change.after).collect();
-    Keeping { files, folders: vec!["/etc/powerband".into()], manifest: Manifest::default() }
+    let mut keeping = Keeping { files, ..Keeping::default() };
+    match (from[MANIFEST], to[MANIFEST]) {
+        (None, Some(_)) => keeping.folders = vec!["/etc/powerband".into()],
+        (Some(_), None) => keeping.needless_folders = vec!["/etc/powerband".into()],
+        _ => {}
+    }
+    keeping
 }
 
 fn near(world: &mut SimWorld) -> &mut dyn Machine {
@@ -67,12 +73,6 @@ fn recover(world: &mut SimWorld, faults: &Faults) {
     let open = near(world).open_entries();
     let held: Vec<EntryId> = open.iter().filter(|entry| entry.turn.hold == Hold::Held).map(|entry| entry.id).collect();
     restore(near(world), &held, false);
-}
-
-fn unkeep(world: &mut SimWorld) {
-    for kept in kept_entries(&near(world).open_entries()) {
-        restore(near(world), &kept, false);
-    }
 }
 
 fn now(world: &mut SimWorld) -> BTreeMap<&'static str, Option<String>> {
@@ -125,10 +125,15 @@ fn story(seed: u64) {
         at = there;
     }
     strike(&faults, seed, 3);
-    unkeep(&mut world);
+    keep(&mut world, &keeping(goals[at], &before));
     recover(&mut world, &faults);
     faults.heal(&mut world);
-    unkeep(&mut world);
+    recover(&mut world, &faults);
+    match state(&mut world) {
+        Some(0) => {}
+        Some(there) if there == at => assert!(keep(&mut world, &keeping(goals[at], &before)), "seed {seed}"),
+        other => panic!("seed {seed}: {other:?} while it was removed: {:?}", now(&mut world)),
+    }
     assert_eq!(state(&mut world), Some(0), "seed {seed}: {:?}", now(&mut world));
     assert_eq!(near(&mut world).open_entries(), [], "seed {seed}");
 }

@@ -1,12 +1,12 @@
 //! A machine that is nothing but prepared files.
 use std::collections::BTreeMap;
 
-use powerband_knob::{Selection, catalogue, plan};
+use powerband_knob::{PlannedKnob, Selection, catalogue, plan};
 use powerband_machine::{
-    Acted, Change, Damage, Entry, EntryId, Errno, Handle, Hold, Identity, Ledger, LedgerError, Look, MemoryLedger,
-    OpenEntry, Turn, Undone,
+    Acted, Change, Damage, Entry, EntryId, Errno, Handle, Identity, Ledger, LedgerError, Look, MemoryLedger, OpenEntry,
+    Turn, Undone,
 };
-use powerband_persist::{Checked, KeepError, Keeping, KnobSetter, Manifest, Origin, check, keep, why};
+use powerband_persist::{Checked, KeepError, KeepRequest, Keeping, KnobSetter, Manifest, Origin, check, keep, why};
 use powerband_record::{KnobRef, Setting};
 
 /// Files by path; an error where one cannot be read. A path that ends with a slash is an empty folder.
@@ -111,18 +111,31 @@ impl Tree {
 }
 
 impl Tree {
+    /// All that a setting sets.
+    pub(crate) fn planned(&mut self, setting: &str) -> Vec<PlannedKnob> {
+        let setting = Setting::parse(&format!("a:{setting}")).unwrap();
+        plan(&setting, self, &Selection::everywhere()).unwrap().planned(self).unwrap()
+    }
+
+    /// The text of a file.
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
+        self.files.get(path)?.clone().ok()
+    }
+
+    /// All files with their texts.
+    pub(crate) fn all(&self) -> BTreeMap<String, Result<String, Errno>> {
+        self.files.clone()
+    }
+
     /// What would keep a setting.
     pub(crate) fn keeping(&mut self, setting: &str) -> Result<Keeping, KeepError> {
-        let setting = Setting::parse(&format!("a:{setting}")).unwrap();
-        let planned = plan(&setting, self, &Selection::everywhere()).unwrap().planned(self).unwrap();
-        let open = self.ledger.open().to_vec();
+        let planned = self.planned(setting);
         let origin = Origin { lines: vec!["Asked for".into()], ..Origin::default() };
-        keep(self, &open, &planned, &origin)
+        keep(self, &KeepRequest { planned: &planned, ..KeepRequest::default() }, &origin)
     }
 
     /// Keeps a setting, as `keep` does but for what reads now.
     pub(crate) fn keep(&mut self, keeping: &Keeping) {
-        keeping.turns().into_iter().for_each(|turn| self.set(&Turn { hold: Hold::Set, ..turn }));
         for file in &keeping.files {
             match &file.after {
                 Some(text) => self.put(&file.path, text),

@@ -15,6 +15,9 @@ pub(crate) struct Keep {
     /// Remove it at the second boot unless `powerband confirm` follows before, for settings that can lock you out
     #[arg(long, help_heading = COMMON, conflicts_with = "list")]
     pub(crate) until_confirmed: bool,
+    /// Overwrite lines of powerband's that somebody has edited since
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) force: bool,
     /// List what is kept, and by which file
     #[arg(long, help_heading = COMMON, conflicts_with_all = ["what", "dry_run"])]
     pub(crate) list: bool,
@@ -23,7 +26,10 @@ pub(crate) struct Keep {
 /// `unkeep`.
 #[derive(Args, Debug)]
 pub(crate) struct Unkeep {
-    /// Restore also files that somebody has changed since
+    /// Knobs that are no longer kept (default: all)
+    #[arg(value_name = "KNOB")]
+    pub(crate) knobs: Vec<String>,
+    /// Remove also files of powerband's that somebody has edited since
     #[arg(long, help_heading = COMMON)]
     pub(crate) force: bool,
     /// Remove it only if nobody has confirmed it since the boot before this one

@@ -1,19 +1,21 @@
 //! `keep`: settings, or the result of an experiment, in force now and after each boot; `unkeep`.
-mod diff;
 mod unconfirmed;
 
 use std::collections::BTreeSet;
 
-use powerband_knob::{Applied, Landed, Phase, PlannedKnob, Reached, plan, resolve, restore};
+use powerband_host::trusted_place;
+use powerband_knob::{Applied, Landed, Phase, PlannedKnob, Reached, plan, resolve};
 use powerband_machine::{Action, EntryId, Errno, Machine};
-use powerband_persist::{KeepError, Keeping, KeptSetting, Manifest, Origin, Rounded, kept_entries, set_by};
+use powerband_persist::{
+    FileChange, KeepError, KeepRequest, Keeping, KeptSetting, Manifest, Origin, Rounded, diff, set_by,
+};
 use powerband_record::{Assignment, CpuList, IntoOrdered as _, Setting, Side, quoted};
 use powerband_report::{Model, advice};
 use powerband_rig::Names;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{set, undo};
+use super::set;
 use crate::cli::{Keep, Shared, Unkeep};
 use crate::exit::{Answer, Exit, Failure, usage};
 use crate::held::put_back;
@@ -51,7 +53,7 @@ impl Document for Kept {
 impl From<KeepError> for Failure {
     fn from(error: KeepError) -> Failure {
         let exit = match error {
-            KeepError::Manifest(_) => Exit::Failed,
+            KeepError::Manifest(_) | KeepError::Edited { .. } | KeepError::Unreadable { .. } => Exit::Failed,
             _ => Exit::Unsupported,
         };
         Failure::new(exit, error)
@@ -64,6 +66,8 @@ struct Asked {
     origin: Origin,
     /// The CPUs that it was measured on, where those are not all.
     cpus: Option<CpuList>,
+    /// Whether edits of what powerband wrote give way.
+    force: bool,
 }
 
 pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
@@ -72,6 +76,7 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
     }
     let mut asked = asked(shared, &args.what)?;
     asked.origin.until_confirmed = args.until_confirmed;
+    asked.force = args.force;
     let mut of_cpus = shared.clone();
     of_cpus.cpus = of_cpus.cpus.or_else(|| asked.cpus.take());
     let shared = &of_cpus;
@@ -120,6 +125,7 @@ pub(crate) fn run(shared: &Shared, args: &Keep) -> Answer {
         }
     }
     set::keep(&mut rig, &told, &names)?;
+    unconfirmed::forget(shared)?;
     if shared.json {
         return print(&machines, false);
     }
@@ -216,7 +222,7 @@ fn asked(shared: &Shared, words: &[String]) -> Result<Asked, Failure> {
         settings => {
             let setting = set::typed(settings)?;
             let lines = vec![format!("Asked for: {}", setting.turns())];
-            return Ok(Asked { setting, origin: Origin { lines, ..origin(shared) }, cpus: None });
+            return Ok(Asked { setting, origin: Origin { lines, ..origin(shared)? }, cpus: None, force: false });
         }
     };
     let store = need_store(shared)?;
@@ -248,8 +254,8 @@ fn asked(shared: &Shared, words: &[String]) -> Result<Asked, Failure> {
     let gain = if gain.is_empty() { advice.why } else { gain };
     let verdict = format!("{}: {gain}", model.label(advice.setting));
     let lines = vec![format!("Experiment {id}: {verdict}")];
-    let origin = Origin { lines, experiment: Some(id), verdict: Some(verdict), ..origin(shared) };
-    Ok(Asked { setting, origin, cpus: model.started.cpus.clone() })
+    let origin = Origin { lines, experiment: Some(id), verdict: Some(verdict), ..origin(shared)? };
+    Ok(Asked { setting, origin, cpus: model.started.cpus.clone(), force: false })
 }
 
 /// What was measured elsewhere is not kept here, unless this machine is named.
@@ -265,25 +271,46 @@ fn check_place(shared: &Shared, model: &Model, id: i64) -> Result<(), Failure> {
     Err(usage(format!("experiment {id} was measured on {}, not on this machine; {next}", then.describe())))
 }
 
-/// The program that checks after each boot: this one, on the machine it runs on.
-fn origin(shared: &Shared) -> Origin {
+/// The program that checks after each boot: this one, on the machine it runs on. Root runs it then, so that nobody else may be able to
+/// change it.
+fn origin(shared: &Shared) -> Result<Origin, Failure> {
     let here = shared.machine.as_deref().is_none_or(|name| name == "local");
-    let program = powerband_host::program_path().ok().filter(|_| here);
-    Origin { program: program.map(|path| path.display().to_string()).unwrap_or_default(), ..Origin::default() }
+    let Some(program) = powerband_host::program_path().ok().filter(|_| here) else { return Ok(Origin::default()) };
+    trusted_place(&program).map_err(|error| {
+        let installed = "/usr/local/sbin/powerband";
+        let sentence = format!(
+            "root would run {} at each boot, but {error}: install it where root alone can change it by \
+             `sudo install -m 755 {} {installed}`, and keep with `sudo {installed} keep`",
+            program.display(),
+            quoted(&program.display().to_string())
+        );
+        Failure::new(Exit::Denied, sentence)
+    })?;
+    let state_folder = powerband_host::named_state_folder().map(|folder| folder.display().to_string());
+    Ok(Origin { program: program.display().to_string(), state_folder, ..Origin::default() })
 }
 
 /// What has to be written on one machine, whose knobs are set by now.
 fn keeping(machine: &mut dyn Machine, shared: &Shared, asked: &Asked, side: Side) -> Result<Keeping, Failure> {
     let part = powerband_knob::for_side(&asked.setting, side);
     let planned: Vec<PlannedKnob> = plan(&part, machine, &rig::selection(shared)?)?.planned(machine)?;
-    let open = machine.open_entries();
     let mut origin = asked.origin.clone();
     // What waits to be confirmed goes on waiting, with what joins it.
     origin.until_confirmed |= Manifest::read(machine).map_err(KeepError::from)?.until_confirmed;
     if side != Side::Near {
         origin.program.clear();
     }
-    Ok(powerband_persist::keep(machine, &open, &planned, &origin)?)
+    let change = KeepRequest { planned: &planned, force: asked.force, ..KeepRequest::default() };
+    decided(machine, &change, &origin)
+}
+
+/// What has to be written. A change that does not fit what somebody has edited is shown.
+fn decided(machine: &mut dyn Machine, change: &KeepRequest<'_>, origin: &Origin) -> Result<Keeping, Failure> {
+    let keeping = powerband_persist::keep(machine, change, origin);
+    if let Err(KeepError::Edited { diff, .. }) = &keeping {
+        output::complain_lines(diff);
+    }
+    Ok(keeping?)
 }
 
 /// Writes the files, each through the ledger; `entries` are those that were made.
@@ -293,6 +320,10 @@ fn write(machine: &mut dyn Machine, keeping: &Keeping, entries: &mut Vec<EntryId
         let acted = machine.act(&turn).map_err(|error| Failure::new(Exit::CannotGoOn, error))?;
         entries.push(acted.entry);
         if let Some(errno) = acted.errno {
+            // A folder that somebody uses stays.
+            if matches!(turn.action, Action::RemoveFolder { .. }) {
+                continue;
+            }
             let denied = matches!(errno, Errno::EACCES | Errno::EPERM | Errno::EROFS);
             let exit = if denied { Exit::Denied } else { Exit::CannotGoOn };
             return Err(Failure::new(
@@ -311,7 +342,8 @@ fn rehearse(shared: &Shared, rig: &mut Rig, asked: &Asked) -> Answer {
     for side in rig::machines_of(&asked.setting, rig.world())? {
         let Some(machine) = rig.world().machine(side) else { continue };
         let keeping = keeping(machine, shared, asked, side)?;
-        lines.extend(keeping.files.iter().map(diff::of));
+        let of = |file: &FileChange| diff(&file.path, file.before.as_deref(), file.after.as_deref());
+        lines.extend(keeping.files.iter().map(of));
         lines.extend(lines_of(side, &keeping.manifest, "would be kept"));
         machines.push((side, keeping));
     }
@@ -394,31 +426,11 @@ fn list(shared: &Shared) -> Answer {
 
 /// Confirms what is kept until somebody does; `None` where nothing waits for that.
 pub(super) fn confirm(shared: &Shared) -> Result<Option<u8>, Failure> {
-    let mut rig = rig::open(shared, Purpose::Turn)?;
-    let names = rig::names(shared);
-    let mut told = set::SetOutput::default();
-    for side in rig.world().sides() {
-        let Some(machine) = rig.world().machine(side) else { continue };
-        let kept = Manifest::read(machine).map_err(KeepError::from)?;
-        if !kept.until_confirmed {
-            continue;
-        }
-        let open = machine.open_entries();
-        let origin =
-            Origin { experiment: kept.experiment, verdict: kept.verdict, program: kept.program, ..Origin::default() };
-        let keeping = powerband_persist::keep(machine, &open, &[], &origin).map_err(Failure::from);
-        let mut written = Applied::default();
-        let done = keeping.and_then(|keeping| write(machine, &keeping, &mut written.entries));
-        told.applied.push((side, written));
-        if let Err(failure) = done {
-            put_back(rig.world(), &told.applied, &names).inspect_err(|_| output::error(&failure.sentence))?;
-            return Err(failure);
-        }
-    }
-    if told.applied.is_empty() {
+    let waits = |kept: &Manifest| kept.until_confirmed;
+    let done = change_kept(shared, &waits, &|_| false, false)?;
+    if done.is_empty() {
         return Ok(None);
     }
-    set::keep(&mut rig, &told, &names)?;
     output::print("confirmed: what is kept stays; remove it with `powerband unkeep`");
     Ok(Some(Exit::Fine as u8))
 }
@@ -427,34 +439,69 @@ pub(crate) fn remove(shared: &Shared, args: &Unkeep) -> Answer {
     if args.unconfirmed && !unconfirmed::is_over(shared)? {
         return Ok(Exit::Fine as u8);
     }
-    let mut rig = rig::open(shared, Purpose::PutBack)?;
+    let names: Vec<String> =
+        args.knobs.iter().map(|knob| resolve(knob).map_or_else(|_| knob.clone(), |named| named.name)).collect();
+    let drops = |it: &KeptSetting| names.is_empty() || names.contains(&it.knob);
+    let done = change_kept(shared, &|kept| kept.settings.iter().any(drops), &drops, args.force)?;
+    unconfirmed::forget(shared)?;
+    if shared.json {
+        return print(&done, false);
+    }
+    let files: usize = done.iter().map(|(_, keeping)| keeping.files.len()).sum();
+    let lines: Vec<String> =
+        done.iter().flat_map(|(side, keeping)| lines_of(*side, &keeping.manifest, "still kept")).collect();
+    match (done.is_empty(), names.is_empty()) {
+        (true, true) => output::print("nothing is kept"),
+        (true, false) => {
+            let sentence = format!("{} is not kept; `powerband keep --list` lists what is", args.knobs.join(" and "));
+            return Err(usage(sentence));
+        }
+        (false, _) => {
+            let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+            let first = format!("removed or restored: {files}; what is set now stays so until the next boot");
+            output::print(&std::iter::once(first).chain(lines).collect::<Vec<_>>().join("\n"));
+        }
+    }
+    Ok(Exit::Fine as u8)
+}
+
+/// Changes what is kept on each machine where `concerns` holds, all of it or nothing.
+fn change_kept(
+    shared: &Shared,
+    concerns: &dyn Fn(&Manifest) -> bool,
+    drops: &dyn Fn(&KeptSetting) -> bool,
+    force: bool,
+) -> Result<Vec<(Side, Keeping)>, Failure> {
+    let mut rig = rig::open(shared, Purpose::Turn)?;
     let names = rig::names(shared);
-    let mut restored = powerband_knob::Restored::default();
-    let mut found = false;
+    let (mut told, mut done) = (set::SetOutput::default(), Vec::new());
     for side in rig.world().sides() {
         let Some(machine) = rig.world().machine(side) else { continue };
-        let [files, list] = kept_entries(&machine.open_entries());
-        found |= !(files.is_empty() && list.is_empty());
-        let mut here = restore(machine, &files, args.force);
-        // While a file is left, as one that somebody has changed, the list goes on naming it.
-        if here.foreign.is_empty() && here.failed.is_empty() {
-            here.extend(restore(machine, &list, args.force));
+        let kept = Manifest::read(machine).map_err(KeepError::from)?;
+        if !concerns(&kept) {
+            continue;
         }
-        restored.extend(here);
+        // The program that was trusted then is named again; whoever confirms has another one perhaps.
+        let origin = Origin {
+            experiment: kept.experiment,
+            verdict: kept.verdict,
+            program: kept.program,
+            state_folder: kept.state_folder,
+            ..Origin::default()
+        };
+        let change = KeepRequest { drops, force, ..KeepRequest::default() };
+        let mut written = Applied::default();
+        let keeping = decided(machine, &change, &origin)
+            .and_then(|keeping| write(machine, &keeping, &mut written.entries).map(|()| keeping));
+        told.applied.push((side, written));
+        match keeping {
+            Ok(keeping) => done.push((side, keeping)),
+            Err(failure) => {
+                put_back(rig.world(), &told.applied, &names).inspect_err(|_| output::error(&failure.sentence))?;
+                return Err(failure);
+            }
+        }
     }
-    // A file that somebody has changed holds up what is below it, and is told of once.
-    let left: Vec<String> = restored.foreign.iter().map(|foreign| foreign.site.clone()).collect();
-    restored.failed.retain(|failed| !left.contains(&failed.site));
-    rig::check_lost(rig.world())?;
-    if shared.json {
-        output::print_document(&undo::TakenBack::of(&restored))?;
-    } else if found {
-        let files = restored.undone + restored.already;
-        output::print(&format!(
-            "removed or restored: {files} files and folders; what is set now stays so until the next boot"
-        ));
-    } else {
-        output::print("nothing is kept");
-    }
-    undo::outcome(&restored, &names, "unkeep")
+    set::keep(&mut rig, &told, &names)?;
+    Ok(done)
 }

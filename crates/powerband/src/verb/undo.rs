@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use powerband_knob::{Restored, restore, shown};
-use powerband_machine::{Action, Before, EntryId, Hold, KEPT, OpenEntry, Turn, World};
+use powerband_machine::{Action, Before, EntryId, Hold, OpenEntry, Turn, World};
 use powerband_record::{Side, placed};
 use powerband_rig::leftovers::{self, is_requested};
 use schemars::JsonSchema;
@@ -45,13 +45,6 @@ struct Row<'a> {
     was: Option<&'a str>,
     /// As the ledger has it.
     entry: &'a OpenEntry,
-}
-
-impl<'a> TakenBack<'a> {
-    /// Where no step is left.
-    pub(super) fn of(restored: &'a Restored) -> Self {
-        TakenBack { restored, steps_left: 0, undone: None }
-    }
 }
 
 impl Document for TakenBack<'_> {
@@ -229,21 +222,13 @@ fn report(shared: &Shared, restored: &Restored, steps_left: usize) -> Result<(),
 }
 
 /// What is not restored decides the code; what was left alone on purpose is a refusal. `verb` with `--force` behind it insists.
-pub(super) fn outcome(restored: &Restored, names: &Names, verb: &str) -> Answer {
+fn outcome(restored: &Restored, names: &Names, verb: &str) -> Answer {
     if !restored.failed.is_empty() {
         let next = format!("`{}` tries again", for_machines(names, verb));
         return Err(incomplete::failure(&restored.not_restored(), &next));
     }
     if !restored.inexact.is_empty() {
         incomplete::check(restored, names)?;
-    }
-    if let Some(file) = restored.foreign.iter().find(|foreign| foreign.knob == KEPT) {
-        let sentence = format!(
-            "{} is not as `powerband keep` wrote it{}: another program changed it, so it was left alone; `powerband {verb} --force` restores it all the same",
-            file.site,
-            leftovers::changed_by(file)
-        );
-        return Err(Failure::new(Exit::Failed, sentence));
     }
     if let Some(foreign) = restored.foreign.first() {
         let sentence = format!(

@@ -34,9 +34,11 @@ echo performance >/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
 "$P" undo --list
 echo x >>/etc/default/cpufrequtils
 "$P" check | tail -2 || true
+sed -i s/1200000/1100000/ /etc/default/cpufrequtils
 "$P" unkeep || echo code $?
 "$P" keep --list | head -1
-"$P" unkeep --force; same
+sed -i s/1100000/1200000/ /etc/default/cpufrequtils
+"$P" unkeep; cat /etc/default/cpufrequtils; sed -i /^x/d /etc/default/cpufrequtils; same
 "$P" check
 "$P" keep governor=powersave --until-confirmed | tail -2
 "$P" keep max_freq=1200MHz | tail -2
@@ -55,7 +57,7 @@ echo '# mine' >>/etc/powerband/kept.toml
     holds(
         &ran.out,
         &[
-            "--- /etc/default/cpufrequtils\n+++ /etc/default/cpufrequtils\n # mine\n-GOVERNOR=\"ondemand\"\n+GOVERNOR=\"powersave\"\n+ENABLE=\"true\"\n",
+            "--- /etc/default/cpufrequtils\n+++ /etc/default/cpufrequtils\n@@ -1,2 +1,3 @@\n # mine\n-GOVERNOR=\"ondemand\"\n+GOVERNOR=\"powersave\"\n+ENABLE=\"true\"\n",
             "\nwould be kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
             "nothing was changed\nsame\n",
             "kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
@@ -65,22 +67,23 @@ echo '# mine' >>/etc/powerband/kept.toml
             "cpufreq.governor at policy0: kept powersave, reads performance; ",
             "7 of 8 kept settings are in force\ncode 1\n",
             "/etc/default/cpufrequtils was changed since it was written\n",
-            // What somebody changed is left, and the list goes on naming it.
+            // What somebody changed in our lines is refused, and in others stays.
             "code 1\nkept over reboots: cpufreq.governor=powersave, ",
             "\nremoved or restored: ",
-            "same\nnothing is kept; ",
+            "\n# mine\nGOVERNOR=\"ondemand\"\nx\nsame\nnothing is kept; ",
             "unless you type `powerband confirm` before\ncompare with `powerband check`; remove with `powerband unkeep`\n1\nconfirmed: ",
             "`powerband unkeep`\n0\nremoved or restored: ",
             // Another policy has another governor: no option of the kernel's would do.
             "\nkept over reboots: cpufreq.governor@policy1=powersave, set at boot by powerband-keep.service\ncompare with",
-            "left 1\nremoved or restored: 2 files and folders; what is set now stays so until the next boot\nsame\n",
+            "left 1\nremoved or restored: ",
+            "; what is set now stays so until the next boot\nsame\n",
         ],
     );
     holds(
         &ran.err,
         &[
-            "another program changed it, so it was left alone; `powerband unkeep --force` restores it all the same",
-            "powerband: /etc/powerband/kept.toml is not as `powerband keep` wrote it (changed ",
+            "powerband: /etc/default/cpufrequtils was edited where powerband wrote it, so nothing was written; ",
+            "powerband: /etc/powerband/kept.toml was edited where powerband wrote it, so nothing was written; ",
         ],
     );
 }
@@ -91,7 +94,7 @@ fn the_setting_of_an_experiment_is_kept() {
 "$P" keep || echo code $?
 "$P" try governor=performance,powersave --reference governor=performance -q --blocks 8 --metric real_s -- sh -c 'sleep $((1 - $(grep -c powersave /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor))).2'
 "$P" keep last
-head -4 /etc/powerband/kept.toml; grep -h ^# /etc/systemd/system/powerband-check.service
+head -5 /etc/powerband/kept.toml; grep -h ^# /etc/systemd/system/powerband-check.service
 "$P" unkeep; same
 "$P" undo --all
 "$P" -c 1 try governor=performance,powersave --reference governor=performance -q --blocks 8 --metric real_s -- sh -c 'sleep $((1 - $(grep -c powersave /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor))).1'
@@ -205,6 +208,43 @@ echo performance >/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
         ],
     );
     holds(&ran.err, &["n7/governor is on no machine here", "is on the far machine, and there is none"]);
+}
+
+#[test]
+fn a_program_that_its_user_can_replace_is_run_by_no_unit() {
+    let body = r#"
+install -d -o 1234 "$D.bin"; cp "$P" "$D.bin/powerband"
+"$D.bin/powerband" keep governor=powersave || echo code $?
+same; rm -r "$D.bin"
+"#;
+    let Some(ran) = with_etc(body) else { return };
+    let ran = ran.ended(0);
+    holds(&ran.out, &["code 3\nsame\n"]);
+    holds(&ran.err, &["belongs to the user 1234", "`sudo install -m 755 ", "`sudo /usr/local/sbin/powerband keep`"]);
+}
+
+#[test]
+fn one_knob_is_kept_no_longer_and_the_others_are() {
+    let body = r#"
+"$P" keep governor=powersave max_freq=1200MHz >/dev/null
+"$P" unkeep max_freq; cat /etc/default/cpufrequtils
+"$P" unkeep max_freq || echo code $?
+rm /etc/powerband/../default/cpufrequtils; ln -s nowhere /etc/default/cpufrequtils
+"$P" keep governor=performance || echo code $?
+rm /etc/default/cpufrequtils; printf '# mine\nGOVERNOR="powersave"\nENABLE="true"\n' >/etc/default/cpufrequtils
+"$P" unkeep; same
+"#;
+    let Some(ran) = with_etc(body) else { return };
+    let ran = ran.ended(0);
+    holds(
+        &ran.out,
+        &[
+            "\nstill kept over reboots: cpufreq.governor=powersave, set at boot by cpufrequtils\n",
+            "# mine\nGOVERNOR=\"powersave\"\nENABLE=\"true\"\ncode 2\ncode 1\nremoved or restored: ",
+            "\nsame\n",
+        ],
+    );
+    holds(&ran.err, &["max_freq is not kept; ", "/etc/default/cpufrequtils is there and cannot be read"]);
 }
 
 #[test]

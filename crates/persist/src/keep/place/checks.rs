@@ -26,8 +26,9 @@ pub(in crate::keep) fn checking(machine: &mut Overlay<'_>, origin: &Origin) -> T
     let after = TARGETS.map(|target| format!("{target}.target")).join(" ");
     let check = format!(
         "[Unit]\nDescription=Check the settings kept by powerband\nAfter={after}\n\n[Service]\nType=oneshot\n\
-         ExecStartPre=/bin/sleep {WAITS_S}\nExecStart={} check\n",
-        origin.program
+         {}ExecStartPre=/bin/sleep {WAITS_S}\nExecStart={} check\n",
+        environment(origin),
+        quoted(&origin.program.replace('$', "$$"))
     );
     let mut texts = unit(origin, "powerband-check", &check, &TARGETS);
     if has_udev(machine) {
@@ -42,12 +43,28 @@ pub(in crate::keep) fn checking(machine: &mut Overlay<'_>, origin: &Origin) -> T
         let body = format!(
             "[Unit]\nDescription=Remove kept settings that nobody has confirmed\nDefaultDependencies=no\nAfter=local-fs.target\n\
              Before=sysinit.target systemd-sysctl.service systemd-udevd.service systemd-udev-trigger.service\n\n\
-             [Service]\nType=oneshot\nExecStart={} unkeep --unconfirmed\n",
-            origin.program
+             [Service]\nType=oneshot\n{}ExecStart={} unkeep --unconfirmed\n",
+            environment(origin),
+            quoted(&origin.program.replace('$', "$$"))
         );
         texts.extend(unit(origin, "powerband-unconfirmed", &body, &["sysinit"]));
     }
     texts
+}
+
+/// The line that names the state folder, where it is not the usual one.
+fn environment(origin: &Origin) -> String {
+    let line = |folder: &String| format!("Environment={}\n", quoted(&format!("POWERBAND_STATE_DIR={folder}")));
+    origin.state_folder.as_ref().map(line).unwrap_or_default()
+}
+
+/// A word as systemd reads it back (systemd.syntax(7), systemd.unit(5) on specifiers).
+fn quoted(word: &str) -> String {
+    let word = word.replace('%', "%%");
+    if word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+=:@%$".contains(c)) {
+        return word;
+    }
+    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A unit with a drop-in for each target that starts it.
