@@ -18,6 +18,7 @@ mod clock;
 mod config;
 mod conservative;
 mod context;
+mod core_clock;
 mod cpu;
 mod dbs;
 mod files;
@@ -152,7 +153,7 @@ impl Cpufreq {
             let old = &self.policies[index];
             let mut new = Policy::new(old.index, &self.config, now_ns)?;
             // The silicon runs on as it did.
-            (new.clock, new.online) = (old.clock.clone(), old.online.clone());
+            (new.clock, new.of_core_khz, new.online) = (old.clock.clone(), old.of_core_khz, old.online.clone());
             self.policies[index] = new;
             self.fit(index);
             if !self.policies[index].online.is_empty() {
@@ -221,7 +222,7 @@ impl Cpufreq {
     #[must_use]
     #[inline]
     pub fn khz(&self, cpu: u32) -> u32 {
-        self.policy_of(cpu).map_or(0, |index| self.policies[index].clock.silicon_khz)
+        self.policy_of(cpu).map_or(0, |index| self.core_khz(index))
     }
 
     /// The governor of a CPU's policy.
@@ -399,11 +400,6 @@ impl Cpufreq {
     #[inline]
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
-    }
-
-    /// Moves the changes of clock since last asked to the end of `out`, oldest first.
-    pub fn take_changes(&mut self, out: &mut Vec<FrequencyChange>) {
-        out.append(&mut self.changes);
     }
 
     fn policy_of(&self, cpu: u32) -> Option<usize> {

@@ -137,6 +137,9 @@ pub struct Profile {
     pub memory_kib: Option<u64>,
     /// Threads of each core, 1 or 2: the first of each come first in the numbering.
     pub threads: u32,
+    /// What a thread retires while the other one of its core works too, of what it does alone, millionths; `None` where
+    /// threads run as if each were a core.
+    pub thread_ppm: Option<u64>,
     /// Instruction set.
     pub arch: InstructionSet,
     /// Name of the processor in `/proc/cpuinfo`.
@@ -266,6 +269,12 @@ impl Profile {
     /// The package of a CPU: cores are dealt to packages in runs, their first threads before their second ones.
     pub(crate) fn package_of(&self, cpu: u32) -> u32 {
         cpu % self.cores() / self.cores_per_package()
+    }
+
+    /// The other thread of a CPU's core, where threads share what their core has.
+    pub(crate) fn beside(&self, cpu: u32) -> Option<u32> {
+        let cores = self.cores();
+        self.thread_ppm.map(|_| if cpu < cores { cpu + cores } else { cpu - cores })
     }
 
     /// The memory node of a CPU.

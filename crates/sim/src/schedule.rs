@@ -5,7 +5,7 @@ use powerband_record::CpuList;
 
 use crate::board::Board;
 use crate::cpufreq::{CpuTimes, Util};
-use crate::power::PowerSpec;
+use crate::power::{PowerSpec, WHOLE_PPM};
 use crate::profile::Profile;
 
 mod balance;
@@ -15,6 +15,7 @@ mod group;
 mod run;
 mod sleep;
 mod stay;
+mod threads;
 mod ticked;
 
 pub(crate) use balance::Balance;
@@ -383,11 +384,13 @@ impl Board {
         fitting.or_else(|| self.least_loaded(|_| true)).unwrap_or(0)
     }
 
-    /// The CPU in service with the fewest tasks of those that fit, the lowest number of equals.
+    /// The CPU in service with the fewest tasks of those that fit; of equals one whose core does nothing else, and the lowest
+    /// number.
     fn least_loaded(&self, fits: impl Fn(u32) -> bool) -> Option<u32> {
         let (mut best, mut least) = (None, usize::MAX);
         for (number, cpu) in (0_u32..).zip(&self.cpus) {
-            let load = cpu.queue.len() + usize::from(cpu.current.is_some());
+            let beside_busy = self.pace_ppm(number).is_some_and(|ppm| ppm < WHOLE_PPM);
+            let load = 2 * (cpu.queue.len() + usize::from(cpu.current.is_some())) + usize::from(beside_busy);
             if load < least && cpu.online && fits(number) {
                 (best, least) = (Some(number), load);
                 if load == 0 {

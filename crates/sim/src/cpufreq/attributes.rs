@@ -95,7 +95,7 @@ impl Cpufreq {
             PolicyFile::ScalingMaxFreq => line(policy.max),
             PolicyFile::ScalingCurFreq => {
                 let measured = if policy.config.measured_cur_freq { times.average_khz(first) } else { None };
-                line(measured.unwrap_or(policy.clock.cur_khz))
+                line(measured.unwrap_or_else(|| self.shown_khz(index)))
             }
             PolicyFile::ScalingGovernor => line(policy.governor.ok_or(Errno::EINVAL)?.name()),
             PolicyFile::ScalingDriver => line(&policy.config.driver),

@@ -232,6 +232,8 @@ pub struct BootConfig {
     pub policy_boost: bool,
     /// The maker's own driver, instead of what the policies name.
     pub pstate: Option<PstateConfig>,
+    /// Between the numbers of two CPUs that are threads of one core and share its clock, where that is modelled.
+    pub thread_stride: Option<u32>,
     /// How long after its multiple a tick is heard, ns.
     pub tick_delay_ns: u32,
     /// By how much later than that at most, by chance, ns.
@@ -290,6 +292,7 @@ impl BootConfig {
             boost: BoostSupport::Absent,
             policy_boost: false,
             pstate: None,
+            thread_stride: None,
             tick_delay_ns: 0,
             tick_scatter_ns: 0,
             idle_edges_ns: 0,

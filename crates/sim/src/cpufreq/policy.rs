@@ -28,6 +28,8 @@ pub(crate) struct Policy {
     pub(crate) max: u32,
     pub(crate) requests: Requests,
     pub(crate) clock: Clock,
+    /// The clock of its core, where another policy shares that, as the engine last heard of it, kHz.
+    pub(crate) of_core_khz: u32,
     pub(crate) stats: Option<Stats>,
     pub(crate) governor: Option<Governor>,
     pub(crate) last_governor: Governor,
@@ -65,6 +67,7 @@ impl Policy {
             max: hi,
             requests: Requests::new(config.rules, (lo, hi), own.bios_limit_khz),
             clock: Clock::new(khz, own.transition_latency_ns),
+            of_core_khz: khz,
             stats: (!table.is_empty()).then(|| Stats::new(&table, khz, now_ns)),
             governor: None,
             last_governor: config.default_governor,
@@ -80,11 +83,15 @@ impl Policy {
 
     /// Speed of the clock in 1024ths of the highest, for signals that follow it.
     pub(crate) fn speed(&self) -> u32 {
+        self.speed_at(self.clock.silicon_khz)
+    }
+
+    /// The same at a clock in kHz.
+    pub(crate) fn speed_at(&self, khz: u32) -> u32 {
         if !self.config.invariant {
             return 1024;
         }
-        let speed = u64::from(self.clock.silicon_khz) * 1024 / u64::from(self.hi);
-        u32::try_from(speed).unwrap_or(1024)
+        u32::try_from(u64::from(khz) * 1024 / u64::from(self.hi)).unwrap_or(1024)
     }
 
     /// When something of this policy is next due, ns.

@@ -1,8 +1,8 @@
-//! The part of a machine file on balancing: which cores share a cache, and what threads of one core leave each other.
+//! The part of a machine file on balancing: which cores share a cache.
 use serde::Deserialize;
 
 use super::ProfileError;
-use super::file::{scaled, wrong};
+use super::file::wrong;
 use crate::cpufreq::KernelRules;
 use crate::schedule::BalanceSpec;
 
@@ -10,7 +10,6 @@ use crate::schedule::BalanceSpec;
 #[serde(deny_unknown_fields)]
 pub(super) struct Balance {
     cores_per_cache: Option<u32>,
-    thread_speed: Option<f64>,
 }
 
 impl Balance {
@@ -30,10 +29,6 @@ impl Balance {
         if cores_per_cache == 0 || !in_package.is_multiple_of(cores_per_cache) {
             return wrong("balance.cores_per_cache", format!("must divide the {in_package} cores of a package"));
         }
-        if self.thread_speed.is_some() != (threads > 1) {
-            return wrong("balance.thread_speed", "belongs to a machine with two threads a core, and is needed there");
-        }
-        let thread_ppm = scaled("balance.thread_speed", self.thread_speed.unwrap_or(1.0), 1e6, (0.5, 1.0))?;
-        Ok(BalanceSpec { packages, cores_per_package: in_package, cores_per_cache, threads, thread_ppm })
+        Ok(BalanceSpec { packages, cores_per_package: in_package, cores_per_cache, threads })
     }
 }

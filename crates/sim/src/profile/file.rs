@@ -53,6 +53,7 @@ pub(super) struct Cpus {
     throttle_counts: Option<bool>,
     #[serde(default = "one")]
     threads: u32,
+    thread_speed: Option<f64>,
     arch: String,
     model: String,
     signature: Option<[u32; 3]>,
@@ -182,7 +183,9 @@ impl File {
         };
         let cpus = &self.cpus;
         let idle = self.cpuidle.as_ref().map(|cpuidle| cpuidle.spec(rules)).transpose()?;
-        let cpufreq = self.cpufreq.config(rules, cpus)?;
+        let thread_ppm = cpus.thread_ppm(idle.is_some())?;
+        let mut cpufreq = self.cpufreq.config(rules, cpus)?;
+        cpufreq.thread_stride = thread_ppm.and(u32::try_from(cpus.present.len() / 2).ok());
         let intels = cpufreq.pstate.is_some_and(|own| own.cppc.is_none());
         Ok(Profile {
             cpufreq,
@@ -218,6 +221,7 @@ impl File {
             },
             signature: cpus.signature,
             threads: cpus.threads,
+            thread_ppm,
             arch,
             name: self.name,
             title: self.title,
@@ -258,6 +262,15 @@ impl Cpus {
             return wrong("cpus.hz", "must be 50 to 1000");
         }
         Ok(())
+    }
+
+    /// What a thread retires while its sibling works too, of what it does alone, millionths.
+    fn thread_ppm(&self, has_idle_states: bool) -> Result<Option<u64>, ProfileError> {
+        let Some(speed) = self.thread_speed else { return Ok(None) };
+        if self.threads < 2 || !has_idle_states {
+            return wrong("cpus.thread_speed", "needs cpus.threads = 2 and cpuidle.states");
+        }
+        scaled("cpus.thread_speed", speed, 1e6, (0.5, 1.0)).map(Some)
     }
 }
 

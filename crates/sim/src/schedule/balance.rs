@@ -8,7 +8,6 @@ use super::domains::{BalanceSpec, Domain, Level, Savings, UNIT, domains};
 use super::{Cpu, State};
 use crate::board::{Board, Event};
 use crate::cpufreq::{KernelRules, Util};
-use crate::power::WHOLE_PPM;
 
 /// By how much longer a busy CPU waits between two looks.
 const BUSY_FACTOR: u64 = 64;
@@ -338,32 +337,5 @@ impl Board {
         let Some(balance) = &mut self.balance else { return };
         *if threads { &mut balance.savings.smt } else { &mut balance.savings.mc } = value;
         balance.rebuild(tick);
-    }
-
-    /// What a CPU retires next to its core's other threads, millionths of what it does alone; `None` where cores have one.
-    pub(super) fn pace_ppm(&self, cpu: u32) -> Option<u64> {
-        let spec = self.balance.as_ref().map(|balance| balance.spec).filter(|spec| spec.threads > 1)?;
-        Some(if self.beside_busy(cpu) { spec.thread_ppm } else { WHOLE_PPM })
-    }
-
-    /// A CPU begins or ends work: the other threads of its core go on at another pace, and draw as much less.
-    #[inline]
-    pub(super) fn repace_beside(&mut self, cpu: u32) {
-        if let Some(spec) = self.balance.as_ref().map(|balance| balance.spec).filter(|spec| spec.threads > 1) {
-            self.repace(spec.siblings(cpu).collect(), cpu);
-        }
-    }
-
-    fn repace(&mut self, siblings: Vec<u32>, cpu: u32) {
-        if self.cpus[cpu as usize].current.is_none() {
-            let power_uw = self.profile.power.at(self.cpus[cpu as usize].khz);
-            self.cpus[cpu as usize].power_uw = power_uw;
-        }
-        for other in siblings {
-            if self.cpus[other as usize].current.is_some() {
-                self.book(other);
-                self.aim(other);
-            }
-        }
     }
 }

@@ -15,8 +15,6 @@ pub struct BalanceSpec {
     pub cores_per_cache: u32,
     /// Threads of each core, 1 or 2; the first of all cores come first in the numbering.
     pub threads: u32,
-    /// What a thread retires while its sibling works too, of what it does alone, millionths.
-    pub thread_ppm: u64,
 }
 
 impl BalanceSpec {
@@ -158,9 +156,9 @@ mod tests {
     use super::*;
 
     const EIGHT: BalanceSpec =
-        BalanceSpec { packages: 2, cores_per_package: 4, cores_per_cache: 2, threads: 1, thread_ppm: 1_000_000 };
+        BalanceSpec { packages: 2, cores_per_package: 4, cores_per_cache: 2, threads: 1 };
     const THREADS: BalanceSpec =
-        BalanceSpec { packages: 2, cores_per_package: 2, cores_per_cache: 2, threads: 2, thread_ppm: 600_000 };
+        BalanceSpec { packages: 2, cores_per_package: 2, cores_per_cache: 2, threads: 2 };
 
     fn shape(spec: &BalanceSpec, savings: Savings) -> Vec<(Level, Vec<Vec<u32>>, u64, bool)> {
         let all = domains(spec, KernelRules::V2_6_18, savings);

@@ -29,7 +29,7 @@ impl Board {
         self.cpufreq.current(cpu, Some(task), now);
         self.start_clocking(task);
         self.aim(cpu);
-        self.repace_beside(cpu);
+        self.share_core(cpu);
         self.start_ticking(cpu);
         self.start_looking();
         if std::mem::take(&mut self.task(task).overdue) {
@@ -48,7 +48,7 @@ impl Board {
             this.changing = true;
             self.plan_retirement(cpu, None);
             self.stop_clocking(task);
-            self.repace_beside(cpu);
+            self.share_core(cpu);
         }
     }
 
@@ -150,8 +150,6 @@ impl Board {
         this.speed = task.pace.1;
         if let Some(pace_ppm) = pace_ppm {
             this.speed = (this.speed * pace_ppm / WHOLE_PPM).max(1);
-            let (running, leakage) = self.profile.power.at(this.khz);
-            this.power_uw = (running * pace_ppm / WHOLE_PPM, leakage);
         }
         this.plan = this.plan.wrapping_add(1);
         let from = self.now_ns.max(this.stall_until_ns);
@@ -231,6 +229,7 @@ impl Board {
         let this = self.cpu(cpu);
         (this.khz, this.power_uw, this.stall_until_ns) = (khz, power_uw, now + stall_ns);
         self.aim(cpu);
+        self.share_core(cpu);
     }
 
     /// The CPUs in service, or those that are not.

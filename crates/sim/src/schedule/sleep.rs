@@ -24,7 +24,7 @@ enum Phase {
 pub(crate) struct Nap {
     phase: Phase,
     /// Shares of running power and of leakage that are drawn meanwhile, millionths.
-    shares_ppm: (u64, u64),
+    pub(super) shares_ppm: (u64, u64),
     /// It only waits for work, at its clock.
     polls: bool,
 }
@@ -33,6 +33,16 @@ impl Nap {
     /// Whether the CPU waits in a loop, awake.
     pub(super) fn polls(self) -> bool {
         self.polls
+    }
+
+    /// The deepest state of a core while one of its threads is in this: `any` where it keeps the core in none, `awake` where
+    /// the core has to be awake.
+    pub(super) fn keeps_core_in(self, any: usize, awake: usize) -> usize {
+        match self.phase {
+            Phase::Asleep { state, .. } => state,
+            Phase::Waking => awake,
+            Phase::Away => any,
+        }
     }
 
     /// Energy over a time, fJ.
@@ -81,6 +91,7 @@ impl Board {
         this.tick_stopped |= choice.stops_tick;
         let (stamp, ticks) = (this.naps, !this.tick_stopped);
         self.count_asleep(cpu, is_deepest);
+        self.share_core(cpu);
         if ticks && self.stirs() {
             self.plan(now + question.next_tick_ns, Event::IdleTick { cpu, stamp });
         }
@@ -128,7 +139,8 @@ impl Board {
         let Some(Nap { phase, .. }) = self.cpus[cpu as usize].nap else { return false };
         let Phase::Asleep { state, since_ns } = phase else { return phase == Phase::Waking };
         let (now, number) = (self.now_ns, self.cpus[cpu as usize].naps);
-        let worst_ns = self.idle.as_ref().map_or(0, |idle| idle.state(state).exit_ns);
+        let of_core = self.state_of_core(cpu, state);
+        let worst_ns = self.idle.as_ref().map_or(0, |idle| idle.state(of_core).exit_ns);
         let exit_ns = if ahead { 0 } else { self.noise.exit_ns(cpu, number, worst_ns) };
         self.book(cpu);
         self.left_state(cpu, state, now - since_ns + exit_ns, false);
@@ -138,6 +150,7 @@ impl Board {
         let stamp = this.naps;
         let waking = Nap { phase: Phase::Waking, shares_ppm: (WHOLE_PPM, WHOLE_PPM), polls: false };
         this.nap = (exit_ns > 0).then_some(waking);
+        self.share_core(cpu);
         if exit_ns > 0 {
             self.plan(now + exit_ns, Event::Awake { cpu, stamp });
         }
@@ -210,6 +223,7 @@ impl Board {
         }
         let shares_ppm = (deepest.running_ppm, deepest.leakage_ppm);
         this.nap = Some(Nap { phase: Phase::Away, shares_ppm, polls: false });
+        self.share_core(cpu);
         self.count_asleep(cpu, true);
     }
 }

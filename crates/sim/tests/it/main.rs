@@ -27,5 +27,6 @@ mod router;
 mod schedule;
 mod server;
 mod story;
+mod threads;
 mod variation;
 mod world;
