@@ -4,12 +4,12 @@
 //! When it ends, or is ended because powerband was, the kernel ends every process of the namespace, also those that made a
 //! session of their own, and the mounts go with them.
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::UnshareFlags;
+
+use crate::cards;
 
 /// The command, for the signal handler.
 static COMMAND: AtomicI32 = AtomicI32::new(0);
@@ -23,29 +23,12 @@ pub(crate) fn begin(cover: impl Fn() -> io::Result<()>) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // Its network cards are not the simulated machine's: none of them can be seen or set there.
     unshare(UnshareFlags::NEWNS | UnshareFlags::NEWNET)?;
-    loopback_up()?;
     leave_server()?;
     cover()?;
+    cards::add()?;
     match fork()? {
         0 => Ok(()),
         command => stay(command),
-    }
-}
-
-/// Switches the loopback device of a new network namespace on.
-#[expect(unsafe_code, reason = "rustix has no ioctl for flags of network devices")]
-fn loopback_up() -> io::Result<()> {
-    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)?;
-    // SAFETY: of zeros all fields of the C structure are valid, and the name ends with one.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(*b"lo") {
-        *to = libc::c_char::from_ne_bytes([from]);
-    }
-    request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
-    // SAFETY: the kernel reads one structure of this type, which outlives the call.
-    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 

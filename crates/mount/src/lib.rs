@@ -5,6 +5,7 @@
 //! machine's World, and moves that World's clock along with the wall's. A write is a command to the kernel that is
 //! modelled, not a turn of powerband's: no ledger remembers it, and the machine is as it was booted the next time.
 mod answer;
+mod cards;
 mod enter;
 mod init;
 mod window;

@@ -42,8 +42,9 @@ pub(crate) enum SimVerb {
     /// The command runs in a mount namespace of its own, in which /sys/devices/system, /sys/bus/cpu/devices,
     /// /sys/class/powercap, /sys/class/net, /dev/cpu, /proc/cpuinfo and /proc/stat are those of the simulated machine; all
     /// else, such as /proc/sys, is still this machine's. It also has a PID namespace of its own: what it started ends when it
-    /// ends; and a network namespace with the loopback device alone, so that ethtool changes no card of this machine. Its exit
-    /// code is passed on. SYSTEMD_DEVICE_VERIFY_SYSFS=0 is set for it, without which programs that use libudev (TuneD) find no
+    /// ends; and a network namespace with the loopback device and, if this kernel has TAP devices, a device with the name, address
+    /// and speed of the simulated network card. ethtool -c and -C do not reach the simulated driver: the TAP driver answers
+    /// them; use `powerband --machine sim:NAME set`. Its exit code is passed on. SYSTEMD_DEVICE_VERIFY_SYSFS=0 is set for it, without which programs that use libudev (TuneD) find no
     /// CPUs, and HWLOC_COMPONENTS and HWLOC_ALLOW, without which lstopo also asks this machine's processor.
     /// Example: powerband sim enter laptop -- lscpu
     Enter {
