@@ -146,9 +146,12 @@ fn ioctl<const N: usize>(device: &str, words: &mut [u32; N]) -> Result<(), Errno
 /// Refuses a device whose queues have different values. A request for the whole device would overwrite what `ethtool -Q` gave one
 /// of them, which the answer for the whole device does not show, so that nothing could restore it.
 pub(crate) fn check_queues(device: &str) -> Result<(), Refusal> {
-    let Some(queue) = differing_queue((0..MAX_QUEUES).map_while(|queue| of_queue(device, queue).ok())) else {
-        return Ok(());
-    };
+    check_alike(device, (0..MAX_QUEUES).map_while(|queue| of_queue(device, queue).ok()).map(|words| held(&words)))
+}
+
+/// The same, of what each queue has.
+pub(crate) fn check_alike(device: &str, queues: impl Iterator<Item = Coalescing>) -> Result<(), Refusal> {
+    let Some(queue) = differing_queue(queues) else { return Ok(()) };
     let words = format!(
         "queue {queue} of {device} has other values than queue 0 (ethtool -Q), and powerband could not restore them after \
          setting the whole device"
@@ -166,19 +169,18 @@ fn of_queue(device: &str, queue: usize) -> Result<Words, Errno> {
 }
 
 /// The first queue that has other values than the first one. Times and frames are the driver's own while it adapts them.
-fn differing_queue(queues: impl Iterator<Item = Words>) -> Option<usize> {
-    let place = |name| Parameter::named(name).and_then(place_of).unwrap_or_default();
-    let chosen = |mut words: Words| {
+fn differing_queue(queues: impl Iterator<Item = Coalescing>) -> Option<usize> {
+    let chosen = |mut values: Coalescing| {
         for (switch, of) in [("adaptive-rx", ["rx-usecs", "rx-frames"]), ("adaptive-tx", ["tx-usecs", "tx-frames"])] {
-            if words[place(switch)] != 0 {
-                of.iter().for_each(|name| words[place(name)] = 0);
+            if values.get(switch).is_some_and(|on| on != 0) {
+                values.0.retain(|name, _| !of.contains(&name.as_str()));
             }
         }
-        words
+        values
     };
     let mut queues = queues.map(chosen);
     let first = queues.next()?;
-    queues.position(|words| words != first).map(|after_first| after_first + 1)
+    queues.position(|values| values != first).map(|after_first| after_first + 1)
 }
 
 fn words_of(device: &str) -> Result<Words, Errno> {
@@ -189,9 +191,12 @@ fn words_of(device: &str) -> Result<Words, Errno> {
 
 /// Everything the old form holds: it does not say what the driver lacks, which then reads 0 and is refused.
 fn get_by_ioctl(device: &str) -> Result<Coalescing, Errno> {
-    let words = words_of(device)?;
+    words_of(device).map(|words| held(&words))
+}
+
+fn held(words: &Words) -> Coalescing {
     let held = PARAMETERS.iter().filter_map(|parameter| Some((parameter.name.to_owned(), words[place_of(parameter)?])));
-    Ok(Coalescing(held.into_map()))
+    Coalescing(held.into_map())
 }
 
 fn set_by_ioctl(device: &str, values: &Coalescing) -> Result<(), Errno> {

@@ -4,6 +4,7 @@
 mod agent;
 mod clock;
 mod device;
+mod ethtool;
 mod hand;
 mod handles;
 mod invocation;

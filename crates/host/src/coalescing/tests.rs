@@ -56,7 +56,7 @@ fn queues_that_were_set_apart_are_noticed() {
         values.iter().for_each(|(name, value)| words[place(name)] = *value);
         words
     };
-    let differing = |queues: &[Words]| differing_queue(queues.iter().copied());
+    let differing = |queues: &[Words]| differing_queue(queues.iter().map(held));
     let even = queue(&[("rx-usecs", 50), ("tx-usecs", 50)]);
     assert_eq!(differing(&[]), None);
     assert_eq!(differing(&[even; 3]), None);

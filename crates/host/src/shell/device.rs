@@ -38,6 +38,10 @@ fn orders(entry: EntryId, undo: Option<&Action>) -> Option<Before> {
         Action::RemoveFile { path } => (assignment("pb_u1", path), "rm -f -- \"$pb_u1\""),
         Action::RemoveGroup { group } => (assignment("pb_u1", group), "pb_ungroup \"$pb_u1\""),
         Action::Run { argv, .. } => (hand::words(argv).ok()?, "pb_do \"$@\" && [ \"$pb_c\" = 0 ]"),
+        Action::Coalesce { .. } => {
+            let (lines, _) = hand::work(undo?).ok()?;
+            (lines, "pb_do \"$@\"; { [ \"$pb_c\" = 0 ] || [ \"$pb_c\" = 80 ]; }")
+        }
         _ => return None,
     };
     let order = [lines.as_slice(), &close, &[format!("{back} && pb_close \"$pb_u3\"")]].concat().join("\n");
@@ -58,6 +62,11 @@ impl Device for ShellDevice {
             let reads_back = reads_back.map(|text| text.strip_suffix('\n').unwrap_or(&text).to_owned());
             let words = Some("a shell could not restore what is there".to_owned());
             return Ok(Performed { errno: Some(errno), words, reads_back });
+        }
+        if let Action::Coalesce { device, .. } = &turn.action
+            && let Err(refusal) = self.hand.check_queues(device)
+        {
+            return Ok(Performed { errno: Some(refusal.errno), words: refusal.words, reads_back: None });
         }
         // In one call: its watchdog learns how to restore it, it is done, and it reads back.
         let before = if turn.hold == Hold::Held { orders(entry, turn.undo.as_ref()) } else { None };

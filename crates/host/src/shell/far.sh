@@ -31,6 +31,13 @@ pb_r() {
   fi
 }
 
+# What a device's driver answers ethtool, and why it does not.
+pb_co() {
+  if command -v ethtool >/dev/null; then pb_x env LC_ALL=C ethtool -c "$1"
+  else printf '<>' >&3; pb_t 'Function not implemented'
+  fi
+}
+
 # The names in a folder with d before a folder's and f before others, and what ls tells of their modes.
 pb_ls() {
   for pb_f in "$1"/* "$1"/.[!.]* "$1"/..?*; do

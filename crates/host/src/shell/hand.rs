@@ -6,13 +6,11 @@ use std::rc::Rc;
 use powerband_machine::{Action, Entry, Errno, LastChange, Readable, draft_of};
 use powerband_record::IntoOrdered as _;
 
+use super::ethtool;
 use super::link::{Answer, Link};
 use super::quote::{assignment, errno_of, quoted};
 use crate::refusal::Refusal;
 use crate::talk::Silence;
-
-/// More than this is not a setting or a reading, bytes.
-const MAX_BYTES: usize = 1 << 20;
 
 /// The shell, shared by a machine and its ledger.
 #[derive(Clone, Debug)]
@@ -82,18 +80,21 @@ impl Hand {
         let (mut lines, mut script) = (Vec::new(), String::new());
         let mut refused = BTreeMap::new();
         for (number, path) in paths.iter().enumerate() {
-            match unreadable(path) {
-                Some(errno) => drop(refused.insert(number, errno)),
-                None => {
-                    lines.extend(assignment(&format!("pb_a{number}"), path));
-                    script += &format!("pb_r \"$pb_a{number}\"; ");
+            match reading(path) {
+                Err(errno) => drop(refused.insert(number, errno)),
+                Ok((function, of)) => {
+                    lines.extend(assignment(&format!("pb_a{number}"), of));
+                    script += &format!("{function} \"$pb_a{number}\"; ");
                 }
             }
         }
         let Some((_, fields)) = self.fields(|link| link.call(&lines, &script)) else { return Vec::new() };
-        let mut read = fields.chunks(2).map(|pair| text_of(&pair[0], pair.get(1).map_or(&[], |words| words)));
-        let one = |number| refused.get(&number).map_or_else(|| read.next(), |errno| Some(Err(*errno)));
-        (0..paths.len()).map_while(one).collect()
+        let mut read = fields.chunks(2);
+        let one = |(number, path): (usize, &&str)| match refused.get(&number) {
+            Some(errno) => Some(Err(*errno)),
+            None => read.next().map(|pair| text_of(path, &pair[0], pair.get(1).map_or(&[], |words| words))),
+        };
+        paths.iter().enumerate().map_while(one).collect()
     }
 
     /// Names in a folder.
@@ -119,6 +120,13 @@ impl Hand {
         Ok(entries)
     }
 
+    /// Refuses a device whose queues have different values, as [`crate::coalescing::check_queues`] does.
+    pub(super) fn check_queues(&self, device: &str) -> Result<(), Refusal> {
+        let script = "pb_x ethtool -Q \"$pb_a\" --show-coalesce";
+        let (_, [text, _]) = self.call(&assignment("pb_a", ethtool::check(device)?), script).ok_or(Errno::ENOLINK)?;
+        crate::coalescing::check_alike(device, ethtool::queues(&String::from_utf8_lossy(&text)))
+    }
+
     /// When an ordinary file was last changed, and whose it is.
     pub(super) fn last_change(&self, path: &str) -> Option<LastChange> {
         if check(path).is_err() || is_kernels(path) {
@@ -142,24 +150,20 @@ impl Hand {
         match work(action) {
             Ok((more, body)) => {
                 lines.extend(more);
-                let readable = read_back.filter(|path| unreadable(path).is_none());
-                lines.extend(readable.map(|path| assignment("pb_b", path)).unwrap_or_default());
-                let read = if readable.is_some() { "pb_r \"$pb_b\"" } else { "printf '<><>' >&3" };
+                let mut read = "printf '<><>' >&3".to_owned();
+                if let Some(Ok((function, of))) = read_back.map(reading) {
+                    lines.extend(assignment("pb_b", of));
+                    read = format!("{function} \"$pb_b\"");
+                }
                 let script = format!(
                     "{script}\npb_k=$? pb_c=spared pb_w=; if [ $pb_k = 0 ]; then {body}; fi; pb_t \"$pb_c\"; pb_t \"$pb_w\"; {read}"
                 );
                 let (_, [code, words, text, why]) = self.turn(&lines, &script)?;
                 let mut done = done(action, &String::from_utf8_lossy(&code), &String::from_utf8_lossy(&words));
-                done.reads_back = read_back.map(|path| match unreadable(path) {
-                    Some(errno) => Err(errno),
-                    None => text_of(&text, &why),
-                });
+                let of = |path| reading(path).and_then(|_| text_of(path, &text, &why));
+                done.reads_back = read_back.map(of);
                 Some(done)
             }
-            Err(errno) if matches!(action, Action::Coalesce { .. }) => Some(refused(
-                errno,
-                "interrupt coalescing takes netlink, which a shell does not speak; use ssh: or cmd:",
-            )),
             Err(errno) => Some(refused(errno, "a shell machine cannot do that")),
         }
     }
@@ -185,13 +189,12 @@ fn check(path: &str) -> Result<(), Errno> {
     }
 }
 
-/// Why a place cannot be read through a shell, if so.
-fn unreadable(path: &str) -> Option<Errno> {
+/// The shell's function that reads a place, and what it is told; an error for a place that cannot be read through a shell.
+fn reading(path: &str) -> Result<(&'static str, &str), Errno> {
     match Readable::of(path) {
-        // Not the driver's answer: it was never asked.
-        Readable::Coalescing(_) => Some(Errno::ENOSYS),
-        Readable::Command(_) | Readable::Perf(_) => Some(Errno::EOPNOTSUPP),
-        Readable::File(_) | Readable::Lines(_) => check(path).err(),
+        Readable::Coalescing(place) => Ok(("pb_co", ethtool::check(place.device)?)),
+        Readable::Command(_) | Readable::Perf(_) => Err(Errno::EOPNOTSUPP),
+        Readable::File(_) | Readable::Lines(_) => check(path).map(|()| ("pb_r", path)),
     }
 }
 
@@ -200,11 +203,17 @@ pub(super) fn is_kernels(path: &str) -> bool {
     ["/proc/", "/sys/"].iter().any(|root| path.starts_with(root))
 }
 
-fn text_of(bytes: &[u8], words: &[u8]) -> Result<String, Errno> {
-    match bytes {
-        _ if !words.is_empty() => Err(errno_of(&String::from_utf8_lossy(words))),
-        _ if bytes.len() > MAX_BYTES => Err(Errno::EFBIG),
-        _ => String::from_utf8(bytes.to_vec()).map_err(|_| Errno::EILSEQ),
+/// What was read at a place: its bytes, unpacked if they are gzip, or an error by the words of it.
+fn text_of(path: &str, bytes: &[u8], words: &[u8]) -> Result<String, Errno> {
+    let text = match bytes {
+        // ethtool warns of devices that it can read.
+        _ if !words.is_empty() && bytes.is_empty() => return Err(errno_of(&String::from_utf8_lossy(words))),
+        _ => crate::unpack::text_of(bytes)?,
+    };
+    match Readable::of(path) {
+        Readable::Coalescing(place) => ethtool::parameters(&text).read(&place),
+        _ if words.is_empty() => Ok(text),
+        _ => Err(errno_of(&String::from_utf8_lossy(words))),
     }
 }
 
@@ -266,6 +275,11 @@ pub(super) fn work(action: &Action) -> Result<(Vec<String>, String), Errno> {
             Ok((assignment("pb_a", check_group(group)?), "pb_ungroup \"$pb_a\"; pb_c=$?".into()))
         }
         Action::Run { argv, .. } => Ok((words(argv)?, "pb_do \"$@\"".into())),
+        Action::Coalesce { device, values } => {
+            // Before ethtool 5.6 it ends with 80 when all values are there already.
+            let script = "pb_do \"$@\"; if [ \"$pb_c\" = 80 ]; then pb_c=0; fi";
+            Ok((words(&ethtool::words(device, values)?)?, script.into()))
+        }
         _ => Err(Errno::EOPNOTSUPP),
     }
 }
@@ -326,7 +340,8 @@ fn done(action: &Action, code: &str, words: &str) -> Done {
         // The errno says it all, unless it could not be known.
         _ => {
             let errno = errno_of(words);
-            let words = told().filter(|_| errno == Errno::EIO || matches!(action, Action::MakeGroup { .. }));
+            let is_told = matches!(action, Action::MakeGroup { .. } | Action::Coalesce { .. });
+            let words = told().filter(|_| errno == Errno::EIO || is_told);
             Done { refusal: Some(Refusal { errno, words }), ..Done::default() }
         }
     }
@@ -334,8 +349,6 @@ fn done(action: &Action, code: &str, words: &str) -> Done {
 
 #[cfg(test)]
 mod tests {
-    use powerband_machine::CoalescingPlace;
-
     use super::*;
 
     #[test]
@@ -361,9 +374,9 @@ mod tests {
         assert_eq!(work(&Action::Run { argv: vec!["a\0".into()], user: None }), Err(Errno::EINVAL));
         assert_eq!(work(&Action::RemoveGroup { group: "../x".into() }), Err(Errno::EINVAL));
         assert!(work(&write("/x", "it's")).is_ok());
-        assert_eq!(unreadable("/x"), None);
-        let place = CoalescingPlace { device: "eth0", names: Vec::new() }.to_string();
-        assert_eq!(unreadable(&place), Some(Errno::ENOSYS));
-        assert_eq!(unreadable("perf:msr/tsc@cpu0"), Some(Errno::EOPNOTSUPP));
+        assert_eq!(reading("/x"), Ok(("pb_r", "/x")));
+        assert_eq!(reading("coalesce:eth0/rx-usecs"), Ok(("pb_co", "eth0")));
+        assert_eq!(reading("coalesce:-A"), Err(Errno::EINVAL));
+        assert_eq!(reading("perf:msr/tsc@cpu0"), Err(Errno::EOPNOTSUPP));
     }
 }
