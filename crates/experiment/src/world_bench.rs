@@ -501,7 +501,7 @@ impl Bench for WorldBench<'_> {
             .iter()
             .cloned()
             .chain(self.leftovers.note())
-            .chain(self.throttling.note())
+            .chain(self.throttling.notes())
             .chain(self.written.borrow().notes());
         self.metering.notes().into_iter().chain(self.foreign_writers.notes()).chain(cooling).chain(told).collect()
     }

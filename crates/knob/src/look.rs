@@ -9,7 +9,7 @@ mod stats;
 pub mod text;
 
 pub use clock::{Clock, PolicyFrequencies, PolicyInfo, Tunables, clocks, cpufreq};
-pub use cpus::{BoostSwitch, CpuModel, Cpus, Pstate, cpus};
+pub use cpus::{BoostSwitch, CpuModel, Cpus, Pstate, TimeLimit, cpus};
 pub use idle::{CpuIdle, CpuIdleState, Idle, NO_REQUEST_US, ResumeLimit, idle};
 pub use net::{Devices, NetDevice, devices};
 pub use power::{Cooling, Power, Throttled, Zone, ZoneLimit, power};

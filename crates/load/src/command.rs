@@ -272,6 +272,10 @@ impl LoadKind for CommandLoad {
     }
 
     /// Whether it may be repeated within a trial: it is not read for what it prints, nor served, nor modelled.
+    fn asking_tool(&self) -> Option<&'static str> {
+        self.driver()?.asking_tool()
+    }
+
     fn is_repeatable(&self) -> bool {
         self.far_command.is_empty() && self.demand.is_none() && self.driver().is_none()
     }

@@ -166,6 +166,11 @@ impl Driver {
         &self.call.metrics
     }
 
+    /// What the tool is called, if it asks a server.
+    pub(crate) fn asking_tool(&self) -> Option<&'static str> {
+        self.tool.asks.then(|| self.tool.title())
+    }
+
     /// Reads one run.
     ///
     /// # Errors

@@ -167,6 +167,11 @@ pub trait LoadKind {
         Vec::new()
     }
 
+    /// The known tool of a command that asks a server, which does the work.
+    fn asking_tool(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether a trial may run it several times: a command that nothing is read from.
     fn is_repeatable(&self) -> bool {
         false

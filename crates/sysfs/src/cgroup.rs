@@ -33,16 +33,13 @@ impl CpuLimit {
     /// The tightest of the limits of powerband's group and of all groups above it; `None` where there is none. In a container
     /// whose group is its root, that is the whole container's.
     pub fn find(machine: &mut dyn Look) -> Option<CpuLimit> {
-        let own = machine.read(OWN).ok()?;
-        let mut found: Vec<CpuLimit> = Vec::new();
-        for (roots, group) in own.lines().filter_map(hierarchy) {
-            // A container often sees its own group as the root, though its processes name the whole path.
-            let above = group.match_indices('/').map(|(at, _)| &group[..at]).chain([group]);
-            for folder in roots.iter().flat_map(|root| above.clone().map(move |group| format!("{root}{group}"))) {
-                found.extend(limit(machine, &folder));
-            }
-        }
-        found.into_iter().min_by(|a, b| a.cpus.total_cmp(&b.cpus))
+        let found = around(machine).into_iter().filter_map(|folder| limit(machine, &folder));
+        found.min_by(|a, b| a.cpus.total_cmp(&b.cpus))
+    }
+
+    /// The limit of a group by its name that powerband made for a load: below its own group, or below one above that.
+    pub fn of_group(machine: &mut dyn Look, name: &str) -> Option<CpuLimit> {
+        around(machine).into_iter().rev().find_map(|folder| limit(machine, &format!("{folder}/{name}")))
     }
 
     /// The kernel's count until now, if it keeps one.
@@ -52,6 +49,18 @@ impl CpuLimit {
         let ns = number("throttled_time ").or_else(|| number("throttled_usec ")?.checked_mul(1_000))?;
         Some(HeldBack { periods: number("nr_throttled ")?, ns })
     }
+}
+
+/// Folders of powerband's group and of all groups above it, the highest first.
+fn around(machine: &mut dyn Look) -> Vec<String> {
+    let own = machine.read(OWN).unwrap_or_default();
+    let mut folders = Vec::new();
+    for (roots, group) in own.lines().filter_map(hierarchy) {
+        // A container often sees its own group as the root, though its processes name the whole path.
+        let above = group.match_indices('/').map(|(at, _)| &group[..at]).chain([group]);
+        folders.extend(roots.iter().flat_map(|root| above.clone().map(move |group| format!("{root}{group}"))));
+    }
+    folders
 }
 
 /// Where the hierarchy of a line of `/proc/PID/cgroup` may be mounted, and the group in it; nothing where it limits no CPU time.

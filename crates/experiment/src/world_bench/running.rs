@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use powerband_load::{Calibrate, IdleLoad, Load, Stage};
 use powerband_machine::Sampling;
 use powerband_record::{CpuList, LoadVariant, Side, Void, Work};
-use powerband_sysfs::cgroup::HeldBack;
 
 use super::{InForce, WorldBench};
 use crate::execution::{Background, Execution, Place, Ran};
 use crate::metering::{Around, Sessions};
 use crate::stretches::Stretch;
+use crate::throttled::Counts;
 use crate::{Halt, Journal};
 
 /// The metric that adds up over time.
@@ -68,9 +68,11 @@ impl WorldBench<'_> {
     /// Runs one stretch of the load under the meters.
     pub(super) fn stretch(&mut self, stage: &Stage, place: Place) -> Result<Stretch, Halt> {
         let sessions = self.metering.open(self.world, &self.metered);
-        let held_before = self.held_back();
+        let group = place.group.clone();
+        let asking = stage.load.asking_tool().zip(group.as_deref());
+        let held_before = self.held_back(asking);
         let ran = Halt::split(self.run_in_silence(&stage.load, place, sessions.watches()))?;
-        let held_after = self.held_back();
+        let held_after = self.held_back(asking);
         self.throttling.add(held_before, held_after);
         let nothing = Around::new();
         let after = if ran.is_ok() { Halt::split(self.linger(&sessions))? } else { Ok(Around::new()) };
@@ -99,10 +101,10 @@ impl WorldBench<'_> {
         })
     }
 
-    /// How often a limit around powerband has held loads back, by the kernel's count.
-    fn held_back(&mut self) -> Option<HeldBack> {
+    /// How often limits have held loads back, by the kernel's count.
+    fn held_back(&mut self, asking: Option<(&'static str, &str)>) -> Counts {
         let near = self.near();
-        self.throttling.look(self.world.machine(near)?)
+        self.world.machine(near).map(|machine| self.throttling.look(machine, asking)).unwrap_or_default()
     }
 
     /// Finds out what 100 % is, under the reference, before the first trial of a load that is a share of it.

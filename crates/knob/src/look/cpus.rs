@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use powerband_machine::Look;
 use powerband_record::{CpuList, IntoOrdered as _};
-use powerband_sysfs::{cpufreq, proc::CPUINFO, topology, topology::CPUS};
+use powerband_sysfs::{cgroup::CpuLimit, cpufreq, proc::CPUINFO, topology, topology::CPUS};
 use serde::Serialize;
 
 use super::seen::{ReadFailure, Seen};
@@ -32,6 +32,9 @@ pub struct Cpus {
     pub sched_mc_power_savings: Option<u32>,
     /// The same on few cores.
     pub sched_smt_power_savings: Option<u32>,
+    /// The limit on CPU time around powerband, as a container has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<TimeLimit>,
     /// What the CPUs are, each kind once.
     pub models: Vec<CpuModel>,
     /// Whether the CPUs may exceed their base frequency.
@@ -40,6 +43,19 @@ pub struct Cpus {
     pub pstate: Vec<Pstate>,
     /// What could not be read.
     pub unread: Vec<ReadFailure>,
+}
+
+/// A limit on CPU time.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct TimeLimit {
+    /// Whole CPUs that may be used together.
+    pub cpus: f64,
+    /// The file that shows it.
+    pub path: String,
+    /// Periods in which it delayed its group since that was made, where the kernel counts them.
+    pub delayed_periods: Option<u64>,
+    /// For how long, all CPUs together, ms.
+    pub delayed_ms: Option<u64>,
 }
 
 /// CPUs that call themselves alike in `/proc/cpuinfo`.
@@ -92,6 +108,7 @@ pub fn cpus(machine: &mut dyn Look, narrow: Option<&CpuList>) -> Result<Cpus, Kn
     found.smt_active = seen.flag(topology::SMT_ACTIVE);
     found.sched_mc_power_savings = seen.parsed(topology::SCHED_MC_POWER_SAVINGS);
     found.sched_smt_power_savings = seen.parsed(topology::SCHED_SMT_POWER_SAVINGS);
+    found.time_limit = time_limit(seen.machine);
     let text = seen.text(CPUINFO).unwrap_or_default();
     found.models = models(&text, &CpuList::new(all));
     found.boost = boost(&mut seen);
@@ -108,6 +125,13 @@ fn online(seen: &mut Seen<'_>) -> String {
     let all = topology::present(seen.machine);
     let is_online = |cpu: &u32| seen.text(&topology::file(*cpu, "online")).as_deref() != Some("0");
     CpuList::new(all.as_slice().iter().copied().filter(is_online).collect()).to_string()
+}
+
+fn time_limit(machine: &mut dyn Look) -> Option<TimeLimit> {
+    let limit = CpuLimit::find(machine)?;
+    let held = limit.held_back(machine);
+    let (delayed_periods, delayed_ms) = (held.map(|held| held.periods), held.map(|held| held.ns / 1_000_000));
+    Some(TimeLimit { cpus: limit.cpus, path: limit.file, delayed_periods, delayed_ms })
 }
 
 fn boost(seen: &mut Seen<'_>) -> Option<BoostSwitch> {

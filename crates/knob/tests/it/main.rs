@@ -3,6 +3,7 @@
 
 mod differential;
 mod fake;
+mod limits;
 mod neighbours;
 mod properties;
 mod restoring;

@@ -33,6 +33,9 @@ pub(super) struct Tool {
     /// Beginnings of command lines: a program, and words right after it.
     #[serde(default)]
     pub(super) programs: Vec<String>,
+    /// Whether it asks a server, which does the work.
+    #[serde(default)]
+    pub(super) asks: bool,
     /// Whether `busybox` and `toybox` have it as well.
     #[serde(default)]
     in_boxes: bool,

@@ -28,6 +28,12 @@ pub fn all(lines: &mut Lines, cpus: &Cpus, asked: bool) {
     if !told.is_empty() {
         lines.say(4, &told.join("; "));
     }
+    if let Some(limit) = &cpus.time_limit {
+        let delayed = limit.delayed_periods.zip(limit.delayed_ms).map_or_else(String::new, |(periods, ms)| {
+            format!("; delayed in {periods} periods, by {} in all", format_duration(ms * 1_000_000))
+        });
+        lines.say(4, &format!("CPU time limited to {:.2} CPUs ({}){delayed}", limit.cpus, limit.path));
+    }
     for model in &cpus.models {
         let name = model.name.as_deref().unwrap_or("a kind the kernel does not name");
         let loops = model.bogomips_least.zip(model.bogomips_most).map_or_else(String::new, |(least, most)| {
