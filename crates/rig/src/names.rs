@@ -213,8 +213,7 @@ impl Names {
         if !self.nodes.is_empty() {
             return simulated_nodes(self, seed);
         }
-        let near = simulated(&self.near).unwrap_or_default();
-        simulated_world(near, self.seed()?, self.far.as_deref().and_then(simulated), seed)
+        simulated_world(&self.near, self.far.as_deref(), seed)
     }
 }
 

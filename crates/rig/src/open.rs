@@ -28,7 +28,7 @@ pub fn open(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -> Resu
 
 fn open_simulated(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -> Result<Rig, RigError> {
     let purpose = opening.purpose;
-    // Noise matters to trials alone; what is set must be found again whatever seed the next command is given.
+    // Noise matters to trials alone; what is set must be found again whatever --seed the next command is given.
     let seed = if opening.from_boot { opening.seed.or(names.seed()?).unwrap_or(1) } else { 1 };
     let mut world = names.simulated_world(seed)?;
     let interrupts = powerband_host::interrupts().map_err(RigError::World)?;
@@ -39,10 +39,9 @@ fn open_simulated(names: &Names, opening: &Opening<'_>, notes: &mut dyn Notes) -
     // What was set on a simulated machine is its ledger, done again on the fresh boot.
     let mut ledgers: Vec<LedgerLocation> = Vec::new();
     for (side, name) in names.sides() {
-        let name = simulated(name).unwrap_or_default();
         let folder = simulated_folder(name)?;
         if ledgers.iter().any(|known| known.folder == folder) {
-            return Err(RigError::SameSimulated(name.to_owned()));
+            return Err(RigError::SameSimulated(simulated(name).unwrap_or_default().to_owned()));
         }
         ledgers.push(LedgerLocation::here(side, folder));
     }

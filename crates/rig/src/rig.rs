@@ -120,8 +120,9 @@ impl Drop for Rig {
     }
 }
 
-/// Where the ledger of a simulated machine is kept.
+/// Where the ledger of a simulated machine is kept, by its whole name: each number behind `#` is a machine of its own.
 pub(crate) fn simulated_folder(name: &str) -> Result<PathBuf, RigError> {
+    let name = name.strip_prefix("sim:").unwrap_or(name);
     state_folder().map(|state| state.join("sim").join(name.replace('/', "_")))
 }
 
@@ -129,7 +130,7 @@ pub(crate) fn simulated_folder(name: &str) -> Result<PathBuf, RigError> {
 #[must_use]
 pub fn ledger_locations(names: &Names) -> Vec<LedgerLocation> {
     let folder = |name: &str| match simulated(name) {
-        Some(name) => simulated_folder(name).ok(),
+        Some(_) => simulated_folder(name).ok(),
         None if name == "local" => powerband_host::state_folder(),
         None => None,
     };
@@ -142,7 +143,7 @@ pub fn ledger_locations(names: &Names) -> Vec<LedgerLocation> {
 /// When there is no state folder, or nothing changes a machine of this name.
 pub fn lock_folder(names: &Names) -> Result<PathBuf, RigError> {
     match MachineName::of(&names.near) {
-        Some(MachineName::Simulated(name)) => simulated_folder(name),
+        Some(MachineName::Simulated(_)) => simulated_folder(&names.near),
         Some(MachineName::Behind { .. } | MachineName::Ssh { .. } | MachineName::Shell { .. }) => {
             remote_note_folder(&names.near).ok_or(RigError::NoPlace)
         }

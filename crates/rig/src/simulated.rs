@@ -17,32 +17,27 @@ pub fn profile(name: &str) -> Result<Profile, RigError> {
     Ok(Profile::builtin(name)?)
 }
 
-/// A World of machines by their names without seeds; `piece`: the seed behind the near machine's name, which says what silicon
-/// it has.
-pub(crate) fn simulated_world(
-    near: &str,
-    piece: Option<u64>,
-    far: Option<&str>,
-    seed: u64,
-) -> Result<SimWorld, RigError> {
-    let far = far.map(profile).transpose()?;
-    let near = profile(near)?;
-    let near = match piece {
-        Some(piece) => near.piece(piece),
-        None => near,
-    };
+/// A World of one or two simulated machines, each the piece that the seed behind its name says.
+pub(crate) fn simulated_world(near: &str, far: Option<&str>, seed: u64) -> Result<SimWorld, RigError> {
+    let (near, far) = (piece(near)?, far.map(piece).transpose()?);
     SimWorld::new(near, far, seed).map_err(|error| RigError::Boot(error.to_string()))
+}
+
+/// A simulated machine by its whole name; the seed behind that says what silicon it has.
+fn piece(machine: &str) -> Result<Profile, RigError> {
+    let profile = profile(simulated(machine).unwrap_or_default())?;
+    match machine.split_once('#') {
+        None => Ok(profile),
+        Some((_, seed)) => seed.parse().map(|seed| profile.piece(seed)).map_err(|_| RigError::NotASeed(seed.to_owned())),
+    }
 }
 
 /// A World of a list of simulated machines, each the piece that the seed behind its name says.
 pub(crate) fn simulated_nodes(names: &Names, seed: u64) -> Result<SimWorld, RigError> {
     let mut nodes = Vec::new();
     for (side, machine) in names.sides() {
-        let (Side::Node(name), Some(model)) = (side, simulated(machine)) else { return Err(RigError::MixedClocks) };
-        let piece = machine.split_once('#').map(|(_, piece)| piece.parse::<u64>());
-        let piece = piece.transpose().map_err(|_| RigError::NotASeed(machine.to_owned()))?;
-        let profile = profile(model)?;
-        nodes.push((name, piece.map_or_else(|| profile.clone(), |piece| profile.clone().piece(piece))));
+        let (Side::Node(name), Some(_)) = (side, simulated(machine)) else { return Err(RigError::MixedClocks) };
+        nodes.push((name, piece(machine)?));
     }
     SimWorld::of_nodes(nodes, seed).map_err(|error| RigError::Boot(error.to_string()))
 }

@@ -12,7 +12,8 @@
 //! 3.3-rc4 for 3.4; 3.3 builds that driver wherever `ARCH_OMAP2PLUS` is on), `GENERIC_CPUFREQ_CPU0` (September 2012, so 3.7), and
 //! `CPUFREQ_DT`, which it became (3.18). Remembered, and held against no source: `PROC_SYSCTL`, `PERF_EVENTS`,
 //! `PERF_EVENTS_INTEL_RAPL`, `INTEL_IDLE`, `CFS_BANDWIDTH`, `CPU_FREQ_GOV_SCHEDUTIL`, `ARM_SCMI_CPUFREQ`, `CPU_IDLE_GOV_TEO`,
-//! `CPU_IDLE_GOV_HALTPOLL`, `ETHTOOL_NETLINK`, and of the drivers of i.MX8M, Allwinner and Raspberry Pi the first kernel.
+//! `CPU_IDLE_GOV_HALTPOLL`, `ETHTOOL_NETLINK`, the last kernel with `CPU_FREQ_STAT_DETAILS`, and of the drivers of i.MX8M, Allwinner
+//! and Raspberry Pi the first kernel.
 use super::config::{Arch, Config};
 
 /// What a symbol is for, which decides how much it matters that it is off.
@@ -247,6 +248,17 @@ pub(super) const ALL: &[Symbol] = &[
             "CPU frequency transition statistics",
             Menu::Clock,
             "the time spent at each frequency (stats/time_in_state)",
+        )
+    },
+    // Later kernels always have the table.
+    Symbol {
+        until: (4, 10, 0),
+        needs: &["CPU_FREQ_STAT"],
+        ..bool(
+            "CPU_FREQ_STAT_DETAILS",
+            "CPU frequency transition statistics details",
+            Menu::Clock,
+            "the changes between each two frequencies (stats/trans_table)",
         )
     },
     Symbol {

@@ -155,10 +155,8 @@ fn split(cpus: impl IntoIterator<Item = u32>, key: impl Fn(u32) -> u32) -> Vec<V
 mod tests {
     use super::*;
 
-    const EIGHT: BalanceSpec =
-        BalanceSpec { packages: 2, cores_per_package: 4, cores_per_cache: 2, threads: 1 };
-    const THREADS: BalanceSpec =
-        BalanceSpec { packages: 2, cores_per_package: 2, cores_per_cache: 2, threads: 2 };
+    const EIGHT: BalanceSpec = BalanceSpec { packages: 2, cores_per_package: 4, cores_per_cache: 2, threads: 1 };
+    const THREADS: BalanceSpec = BalanceSpec { packages: 2, cores_per_package: 2, cores_per_cache: 2, threads: 2 };
 
     fn shape(spec: &BalanceSpec, savings: Savings) -> Vec<(Level, Vec<Vec<u32>>, u64, bool)> {
         let all = domains(spec, KernelRules::V2_6_18, savings);

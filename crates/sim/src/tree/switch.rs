@@ -51,11 +51,10 @@ impl Tree {
             }
             return;
         }
-        // From 2.6.29 on, one package has no file: there is no other to be left alone.
-        let gathers = match rules {
-            KernelRules::V2_6_18 => cores > profile.packages as usize,
-            _ => profile.packages > 1 && cores > profile.packages as usize,
-        };
+        // From 2.6.29 on, a package that holds all CPUs there is room for has no file (mc_capable of asm/topology.h).
+        let in_package = profile.present.len() / profile.packages.max(1) as usize;
+        let is_whole = rules != KernelRules::V2_6_18 && in_package == profile.possible.len();
+        let gathers = cores > profile.packages as usize && !is_whole;
         for (name, threads, there) in
             [("sched_mc_power_savings", false, gathers), ("sched_smt_power_savings", true, profile.threads > 1)]
         {

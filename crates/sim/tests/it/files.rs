@@ -82,10 +82,11 @@ fn cpus_go_offline_and_come_back() {
 #[test]
 fn old_kernels_gather_tasks_where_there_is_something_to_gather() {
     let text = Profile::builtin_text("quadcore").unwrap();
-    let machine = |rules: &str, packages: &str, threads: &str| {
+    let machine = |rules: &str, possible: &str, packages: &str, threads: &str| {
         let counts = format!("packages = {packages}\nthreads = {threads}\npresent = \"0-3\"");
         let mut text =
             text.replace("rules = \"2.6.32\"", &format!("rules = \"{rules}\"")).replace("present = \"0-3\"", &counts);
+        text = text.replace("possible = \"0-7\"", &format!("possible = \"{possible}\""));
         if rules == "2.6.18" {
             let (before, after) = text.split_once("[cpuidle]").unwrap();
             let after = &after[after.find("[network]").unwrap()..];
@@ -95,23 +96,24 @@ fn old_kernels_gather_tasks_where_there_is_something_to_gather() {
         alone(Profile::parse(&text).unwrap())
     };
     let file = |kind: &str| format!("/sys/devices/system/cpu/sched_{kind}_power_savings");
-    for (rules, packages, threads, mc, smt) in [
-        ("2.6.18", "1", "1", true, false),
-        ("2.6.18", "4", "1", false, false),
-        ("2.6.32", "1", "1", false, false),
-        ("2.6.32", "2", "1", true, false),
-        ("2.6.32", "1", "2", false, true),
-        ("6.1", "2", "1", false, false),
+    for (rules, possible, packages, threads, mc, smt) in [
+        ("2.6.18", "0-3", "1", "1", true, false),
+        ("2.6.18", "0-3", "4", "1", false, false),
+        ("2.6.32", "0-3", "1", "1", false, false),
+        ("2.6.32", "0-7", "1", "1", true, false),
+        ("2.6.32", "0-3", "2", "1", true, false),
+        ("2.6.32", "0-3", "1", "2", false, true),
+        ("6.1", "0-3", "2", "1", false, false),
     ] {
-        let mut world = machine(rules, packages, threads);
+        let mut world = machine(rules, possible, packages, threads);
         let there = |world: &mut SimWorld, kind| near(world).read(&file(kind)) == Ok("0\n".into());
         assert_eq!((there(&mut world, "mc"), there(&mut world, "smt")), (mc, smt), "{rules} {packages} {threads}");
     }
-    let mut old = machine("2.6.18", "2", "1");
+    let mut old = machine("2.6.18", "0-7", "2", "1");
     for (text, reads) in [("1x", Ok("1".to_owned())), ("2", Err(Errno::EINVAL)), ("0", Ok("0".into()))] {
         assert_eq!(write(&mut old, &file("mc"), text), reads, "{text}");
     }
-    let mut newer = machine("2.6.32", "2", "1");
+    let mut newer = machine("2.6.32", "0-7", "2", "1");
     for (text, reads) in [("2", Ok("2".to_owned())), ("3", Err(Errno::EINVAL)), ("x", Err(Errno::EINVAL))] {
         assert_eq!(write(&mut newer, &file("mc"), text), reads, "{text}");
     }

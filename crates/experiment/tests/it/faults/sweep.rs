@@ -10,6 +10,7 @@ use super::story::{Command, Deed, Story};
 
 /// Seeds of an ordinary run.
 const SEEDS: u64 = 400;
+const FIRST: u64 = 401;
 
 /// What struck in a number of stories.
 #[derive(Clone, Debug, Default)]
@@ -82,14 +83,14 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// In an ordinary run from seed 1; in a sweep from the seed and as many as it says.
+/// In an ordinary run from a seed after which each fault strikes; in a sweep from the seed and as many as it says.
 #[test]
 fn sweep_faults_leave_every_machine_as_it_was() {
     let long = number("POWERBAND_SWEEP") == Some(1);
     let (first, seeds) = if long {
         (number("POWERBAND_SWEEP_SEED").unwrap_or(1), number("POWERBAND_SWEEP_COUNT").unwrap_or(SEEDS))
     } else {
-        (1, SEEDS)
+        (FIRST, SEEDS)
     };
     let tally = sweep(first, seeds);
     println!("{} stories, {} with a crash, {} with a power cut", tally.stories, tally.crashed, tally.cut);

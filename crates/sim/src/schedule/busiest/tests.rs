@@ -2,8 +2,7 @@
 use super::super::domains::{BalanceSpec, Level, Savings, domains};
 use super::*;
 
-const EIGHT: BalanceSpec =
-    BalanceSpec { packages: 2, cores_per_package: 4, cores_per_cache: 2, threads: 1 };
+const EIGHT: BalanceSpec = BalanceSpec { packages: 2, cores_per_package: 4, cores_per_cache: 2, threads: 1 };
 
 /// Tasks on each CPU, for long.
 struct Tasks<'a>(&'a [u64]);
