@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use powerband_record::{
-    BackToBack, Calibration, Detectable, FalseAlarm, Metric, NoiseAdvice, Outcome, PlannedTrial, Started,
+    BackToBack, Calibration, Detectable, FailedTrials, FalseAlarm, Metric, NoiseAdvice, Outcome, PlannedTrial, Started,
 };
 use powerband_stats::calibrate::{
     Calibrated, CalibrationAdvice, CalibrationQuestion, CalibrationTrial, calibrate, detectable, time_needed,
@@ -32,11 +32,16 @@ struct Done {
 #[derive(Default)]
 pub(crate) struct Calibrating {
     done: Vec<Done>,
+    failed: FailedTrials,
 }
 
 impl Calibrating {
-    /// A valid trial that ended at `at_ns`; what its load printed is not kept.
+    /// A valid trial that ended at `at_ns`; what its load printed is not kept. One whose command failed is counted alone.
     pub(crate) fn take(&mut self, planned: &PlannedTrial, at_ns: u64, outcome: &Outcome) {
+        self.failed.take(outcome);
+        if outcome.failure().is_some() {
+            return;
+        }
         let outcome = Outcome { metrics: outcome.metrics.clone(), ..Outcome::default() };
         let length_ns = at_ns.saturating_sub(planned.at_ns);
         self.done.push(Done { trial: planned.trial, block: planned.block, length_ns, outcome });
@@ -53,6 +58,9 @@ impl Calibrating {
                 Ok(result) => results.extend(result),
                 Err(error) => notes.push(format!("the noise of {} is not known: {error}", metric.name)),
             }
+        }
+        if self.failed.failed > 0 {
+            notes.push(format!("the command {}: these trials do not count for its noise", self.failed));
         }
         (results, notes)
     }
@@ -150,5 +158,24 @@ fn advised(advice: CalibrationAdvice) -> NoiseAdvice {
         CalibrationAdvice::Outliers => NoiseAdvice::Outliers,
         CalibrationAdvice::LongerTrials => NoiseAdvice::LongerTrials,
         CalibrationAdvice::LongerWarmUp => NoiseAdvice::LongerWarmUp,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use powerband_record::{CommandEnd, ExitStatus};
+
+    use super::*;
+
+    #[test]
+    fn trials_of_a_failing_command_do_not_count() {
+        let mut calibrating = Calibrating::default();
+        for (trial, code) in [(0, 0), (1, 3), (2, 0)] {
+            let ended = (code > 0).then_some(CommandEnd { status: ExitStatus::Code(code), accepted: false });
+            let outcome = Outcome { ended, metrics: [("time_s".to_owned(), 1.0)].into(), ..Outcome::default() };
+            calibrating.take(&PlannedTrial { trial, block: 1, setting: 0, copy: 0, at_ns: 0 }, 1, &outcome);
+        }
+        assert_eq!(calibrating.done.iter().map(|done| done.trial).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(calibrating.failed.to_string(), "failed in 1 of 3 trials (exit status 3)");
     }
 }

@@ -128,6 +128,9 @@ pub(crate) fn answer(model: &Model) -> Vec<String> {
 /// The table of the default report: noise and what can be decided in how long, a line for each metric.
 pub(crate) fn brief(model: &Model, width: usize) -> Vec<String> {
     let all = &model.calibrations;
+    if all.is_empty() {
+        return Vec::new();
+    }
     let effects: Vec<f64> = all.iter().flat_map(|found| found.time_for.iter().map(|it| it.effect)).collect();
     let effect = |least: f64| effects.iter().copied().filter(|it| *it >= least).fold(f64::INFINITY, f64::min);
     let mut shown = vec![effect(0.0), effect(0.05)];

@@ -141,7 +141,7 @@ impl<'a> Run<'a> {
         }
         let value = self.number(figure, seen)?;
         if value.is_none() && !self.may_lack(figure) {
-            return Err(self.without(&figure.name, seen));
+            return Err(self.without(figure, seen));
         }
         Ok(value)
     }
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
             let others = self.tool.metrics.iter().filter(|other| other.name == figure.name && self.has(other));
             let is_last = others.last().is_some_and(|last| std::ptr::eq(last, figure));
             if is_last && !self.may_lack(figure) && self.decides(figure) {
-                return Err(self.without(&figure.name, seen));
+                return Err(self.without(figure, seen));
             }
             if let Some(why) = &figure.missing {
                 reading.missing.insert(figure.name.clone(), why.clone());
@@ -177,11 +177,16 @@ impl<'a> Run<'a> {
         reading.put(&figure.name, value, printed)
     }
 
-    /// That a number is not there, and why that may be.
-    fn without(&self, name: &str, seen: &Seen) -> String {
+    /// That a number is not there, by the words that are next to it in the output, and why that may be.
+    fn without(&self, figure: &Figure, seen: &Seen) -> String {
+        let words = match (&figure.regex, &figure.json) {
+            (Some(pattern), _) => pattern.words(),
+            (None, Some(path)) => path.to_string(),
+            (None, None) => figure.name.clone(),
+        };
         let translated = seen.texts.iter().any(|text| text.chars().any(|c| c.is_alphabetic() && !c.is_ascii()));
         let why = if translated { "; its output seems to be translated: run it with LC_ALL=C" } else { "" };
-        format!("{} printed no result that can be read: it has no {name}{why}", self.tool.title())
+        format!("{} printed no result that can be read: it has no '{words}'{why}", self.tool.title())
     }
 
     /// Takes what was lost; answers whether nothing came at all, so that there is nothing else to read.

@@ -215,6 +215,55 @@ pub(super) enum Reader {
 #[serde(try_from = "String")]
 pub(super) struct Pattern(pub(super) Regex);
 
+impl Pattern {
+    /// Characters that every text has which the pattern matches, as a person looks for them in the output: the word before the
+    /// number, or else the longest run of them.
+    pub(super) fn words(&self) -> String {
+        let (mut runs, mut run, mut before) = (Vec::<String>::new(), String::new(), None);
+        let mut chars = self.0.as_str().chars().peekable();
+        let mut ends = |run: &mut String| {
+            runs.push(std::mem::take(run).trim().to_owned());
+            runs.len()
+        };
+        while let Some(c) = chars.next() {
+            match c {
+                '\\' if chars.peek().is_some_and(|next| !next.is_alphanumeric()) => run.extend(chars.next()),
+                '\\' => {
+                    chars.next();
+                    ends(&mut run);
+                }
+                '[' => {
+                    // A bracket right after the opening one is one of the characters.
+                    chars.by_ref().skip(1).take_while(|c| *c != ']').for_each(drop);
+                    ends(&mut run);
+                }
+                '(' if chars.peek() == Some(&'?') => {
+                    chars.by_ref().take_while(|c| !matches!(c, ':' | ')')).for_each(drop);
+                    ends(&mut run);
+                }
+                // What stands before may be absent.
+                '*' | '?' | '{' => {
+                    run.pop();
+                    ends(&mut run);
+                    if c == '{' {
+                        chars.by_ref().take_while(|c| *c != '}').for_each(drop);
+                    }
+                }
+                '(' => {
+                    let ended = ends(&mut run);
+                    before.get_or_insert(ended);
+                }
+                '.' | '+' | ')' | '|' | '^' | '$' => drop(ends(&mut run)),
+                c => run.push(c),
+            }
+        }
+        ends(&mut run);
+        let is_word = |run: &&String| run.chars().filter(|c| c.is_alphabetic()).count() >= 3;
+        let nearest = runs.iter().take(before.unwrap_or_default()).rev().find(is_word);
+        nearest.or_else(|| runs.iter().max_by_key(|run| run.chars().count())).cloned().unwrap_or_default()
+    }
+}
+
 impl TryFrom<String> for Pattern {
     type Error = String;
 

@@ -126,6 +126,38 @@ fn each_tool_has_output_that_is_read() {
     assert_eq!((reading.values["mean_ns"], reading.values["slope_ns"]), (26.17, 26.08));
 }
 
+/// Metrics that no kept output has: the recorded run of dbench measured nothing.
+const UNRECORDED: [(&str, &str); 2] = [("dbench", "max_ms"), ("dbench", "rate_mb_s")];
+
+#[test]
+fn each_metric_of_a_row_is_read_in_an_output_that_is_kept() {
+    let mut read_there: BTreeSet<(&str, String)> = BTreeSet::new();
+    // One that is only cut is as it was printed.
+    let as_printed = |case: &&Case| case.line.split(" | ").skip(1).all(|edit| edit.starts_with("before "));
+    for case in cases().iter().filter(as_printed) {
+        let (Some((tool, _)), Ok(reading)) = (recognised(&case.argv), read(case)) else { continue };
+        read_there.extend(reading.values.into_keys().map(|name| (tool.name.as_str(), name)));
+    }
+    let rows = table().tools.iter().filter(|tool| tool.reader == Reader::Row && !tool.programs.is_empty());
+    let all = rows.flat_map(|tool| tool.metrics.iter().map(|metric| (tool.name.as_str(), metric.name.as_str())));
+    let unread: BTreeSet<(&str, &str)> = all.filter(|&(tool, name)| !read_there.contains(&(tool, name.into()))).collect();
+    assert_eq!(unread.into_iter().collect::<Vec<_>>(), UNRECORDED);
+}
+
+#[test]
+fn patterns_name_words_of_the_output() {
+    for (pattern, words) in [
+        (r"(?m)^(\d+) packets transmitted", "packets transmitted"),
+        (r"(?m)min/avg/max\S* = [^/\s]+/([^/\s]+)/\S+ ms", "min/avg/max"),
+        (r"\breal_seconds=(\S+)", "real_seconds="),
+        (r"\breal_seconds=.*\brate_Mbps=(\S+)", "rate_Mbps="),
+        (r"Requests?/s(?:ec)?: +([\d.]+)", "Request"),
+        (r"a{3}bc\.d[]x]e", "bc.d"),
+    ] {
+        assert_eq!(table::Pattern::try_from(pattern.to_owned()).unwrap().words(), words, "{pattern}");
+    }
+}
+
 #[test]
 fn rows_name_what_they_read() {
     let table: table::Table = toml::from_str(include_str!("../tools.toml")).unwrap();
