@@ -75,13 +75,10 @@ fn split(text: &str) -> Result<Vec<&str>, FleetError> {
     Ok(parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect())
 }
 
-/// Adds what a part with at most one pair of brackets means.
+/// Adds what a part means; of several pairs of brackets the last counts fastest, as Slurm has it.
 fn expand(part: &str, nodes: &mut Vec<String>) -> Result<(), FleetError> {
     let Some((before, rest)) = part.split_once('[') else { return add(part.to_owned(), nodes) };
     let (inside, after) = rest.split_once(']').unwrap_or((rest, ""));
-    if after.contains('[') {
-        return Err(wrong(format!("'{part}' has two pairs of brackets; write the nodes as two lists")));
-    }
     for range in inside.split(',') {
         let (low, high) = range.split_once('-').unwrap_or((range, range));
         let number = |text: &str| {
@@ -94,7 +91,7 @@ fn expand(part: &str, nodes: &mut Vec<String>) -> Result<(), FleetError> {
         // A zero in front says how wide numbers are.
         let width = if low.starts_with('0') { low.len() } else { 0 };
         for number in first..=last {
-            add(format!("{before}{number:0width$}{after}"), nodes)?;
+            expand(&format!("{before}{number:0width$}{after}"), nodes)?;
         }
     }
     Ok(())
@@ -141,9 +138,22 @@ mod tests {
         assert_eq!(read("n[1-3,7],login"), "n1 n2 n3 n7 login");
         assert_eq!(read("n[08-11]-ib"), "n08-ib n09-ib n10-ib n11-ib");
         assert_eq!(read("root@10.0.0.2, b"), "root@10.0.0.2 b");
-        for text in
-            ["", "n[1-", "n]1[", "n[2-1]", "n[a-b]", "n1,n1", "a b", "a;b", "../x", "-w", "n[1-9999999]", "[1][2]"]
-        {
+        assert_eq!(read("r[1-2]n[08-09,11],x"), "r1n08 r1n09 r1n11 r2n08 r2n09 r2n11 x");
+        for text in [
+            "",
+            "n[1-",
+            "n]1[",
+            "n[2-1]",
+            "n[a-b]",
+            "n1,n1",
+            "a b",
+            "a;b",
+            "../x",
+            "-w",
+            "n[1-9999999]",
+            "n[1-2][3-",
+            "n[1-4096]r[1-4096]",
+        ] {
             let why = parse_nodes(text).unwrap_err().to_string();
             assert!(!why.is_empty() && !why.contains('\n'), "{text}: {why}");
         }

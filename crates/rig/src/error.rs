@@ -45,7 +45,9 @@ pub enum RigError {
     #[error("this machine cannot be its own peer")]
     OwnPeer,
     /// Both machines are the same simulated one, and something is to be kept.
-    #[error("two machines are the same sim:{0}, and what is set on it is kept once; name two, as sim:{0}#1 and sim:{0}#2")]
+    #[error(
+        "two machines are the same sim:{0}, and what is set on it is kept once; name two, as sim:{0}#1 and sim:{0}#2"
+    )]
     SameSimulated(String),
     /// A table has nothing to be looked at.
     #[error("{0} is a table of measurements: there is nothing to look at or to set")]

@@ -28,7 +28,9 @@ fn piece(machine: &str) -> Result<Profile, RigError> {
     let profile = profile(simulated(machine).unwrap_or_default())?;
     match machine.split_once('#') {
         None => Ok(profile),
-        Some((_, seed)) => seed.parse().map(|seed| profile.piece(seed)).map_err(|_| RigError::NotASeed(seed.to_owned())),
+        Some((_, seed)) => {
+            seed.parse().map(|seed| profile.piece(seed)).map_err(|_| RigError::NotASeed(seed.to_owned()))
+        }
     }
 }
 

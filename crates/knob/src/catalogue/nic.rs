@@ -121,8 +121,7 @@ pub(crate) fn has_carrier(machine: &mut dyn Look, device: &str) -> bool {
 }
 
 /// The reason why a knob of a network device is absent behind a shell.
-const UNASKED: &str =
-    "drivers of network devices cannot be asked through a shell without ethtool; install ethtool there, or use ssh: or cmd:";
+const UNASKED: &str = "drivers of network devices cannot be asked through a shell without ethtool; install ethtool there, or use ssh: or cmd:";
 
 impl Nic {
     fn site(&self, device: &str) -> Site {

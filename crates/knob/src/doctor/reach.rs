@@ -1,9 +1,12 @@
 //! What of the catalogue has a place on this machine, asked of the catalogue itself.
+use std::collections::BTreeSet;
+
 use powerband_machine::{Errno, Look};
 use powerband_sysfs::{cgroup::CpuLimit, proc, topology};
 
 use super::{DoctorFinding, Section};
 use crate::catalogue::ALL;
+use crate::policy::policies;
 use crate::{Knob, KnobError, Selection, Site};
 
 /// What has no name of its own yet and can be turned as a file: what it is, and a file of it.
@@ -38,8 +41,11 @@ impl Reach {
 pub(super) fn look(machine: &mut dyn Look) -> Reach {
     let mut reach = Reach::default();
     if reach.family(machine, "cpufreq") {
+        let offered = offered_governors(machine);
         for governor in ["ondemand", "conservative", "schedutil"] {
-            reach.family(machine, governor);
+            if offered.is_empty() || offered.contains(governor) {
+                reach.family(machine, governor);
+            }
         }
     }
     reach.family(machine, "nic");
@@ -109,8 +115,13 @@ impl Reach {
         let silent = version_two.is_err() && all.is_err();
         let in_two = version_two.is_ok_and(|text| text.split_whitespace().any(|name| name == "cpu"));
         let listed = all.is_ok_and(|text| text.lines().any(has_cpu));
-        self.quota = silent || in_two || listed;
-        self.findings.push(if self.quota {
+        let mounts = machine.read(proc::OWN_MOUNTS);
+        let is_unmounted = listed && mounts.is_ok_and(|text| !text.lines().any(is_of_groups));
+        self.quota = (silent || in_two || listed) && !is_unmounted;
+        self.findings.push(if is_unmounted {
+            let todo = "`mount -t cgroup2 none /sys/fs/cgroup`";
+            DoctorFinding::missing("cgroup.cpu_quota", "no control groups are mounted here", todo)
+        } else if self.quota {
             DoctorFinding::ok("cgroup.cpu_quota", "a CPU share for the load, on any hardware")
         } else {
             let todo = "take cgroup_disable=cpu off the kernel's command line, or enable CONFIG_CFS_BANDWIDTH";
@@ -128,6 +139,19 @@ impl Reach {
 fn lacks_governor(knob: &dyn Knob, sites: &[Site], machine: &mut dyn Look) -> bool {
     let mut policies = sites.iter().filter_map(|site| site.policy.as_ref());
     knob.governor().is_some() && policies.any(|policy| policy.has_own_rules(machine))
+}
+
+/// Governors that a policy offers; none where no policy names them.
+fn offered_governors(machine: &mut dyn Look) -> BTreeSet<String> {
+    let policies = policies(machine, "cpufreq.governor").map(|all| all.active).unwrap_or_default();
+    let texts = policies.iter().filter_map(|policy| policy.read(machine, "scaling_available_governors").ok());
+    let texts: Vec<String> = texts.collect();
+    texts.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect()
+}
+
+/// Whether a line of mounts (device, folder, type, ...) is of control groups.
+fn is_of_groups(line: &str) -> bool {
+    matches!(line.split_whitespace().nth(2), Some("cgroup" | "cgroup2"))
 }
 
 /// `cpu 3 57 1`: name, hierarchy, groups, enabled.

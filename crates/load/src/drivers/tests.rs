@@ -140,7 +140,8 @@ fn each_metric_of_a_row_is_read_in_an_output_that_is_kept() {
     }
     let rows = table().tools.iter().filter(|tool| tool.reader == Reader::Row && !tool.programs.is_empty());
     let all = rows.flat_map(|tool| tool.metrics.iter().map(|metric| (tool.name.as_str(), metric.name.as_str())));
-    let unread: BTreeSet<(&str, &str)> = all.filter(|&(tool, name)| !read_there.contains(&(tool, name.into()))).collect();
+    let unread: BTreeSet<(&str, &str)> =
+        all.filter(|&(tool, name)| !read_there.contains(&(tool, name.into()))).collect();
     assert_eq!(unread.into_iter().collect::<Vec<_>>(), UNRECORDED);
 }
 

@@ -18,6 +18,9 @@ const ABOUT: MeterAbout = MeterAbout {
     source: "Linux Documentation/hwmon/sysfs-interface.rst",
 };
 
+/// A reading below this is none of a chip that measures a supply, uW: some drivers count in mW where the kernel's rules say uW.
+const MIN_UW: i64 = 1_000;
+
 /// Interval assumed for a gauge that tells none, ns: firmware meters average over about a second.
 const ASSUMED_NS: u64 = 1_000_000_000;
 
@@ -99,6 +102,12 @@ impl Chip {
             };
             let boundary = format!("{} {}", self.name, label.unwrap_or(channel));
             let source = format!("{}/{file}", self.folder);
+            let reads: Option<i64> = parsed(machine, &source).filter(|_| form != Form::Energy);
+            if let Some(uw) = reads.filter(|uw| (1..MIN_UW).contains(&uw.abs())) {
+                notes.push(format!(
+                    "it reads {uw} uW, too little for a supply in use; its driver may count in another unit"
+                ));
+            }
             let meter = MeterInstance::new(ABOUT.name, boundary, source, kind);
             meters.push(MeterInstance { scope: self.scope(), notes, ..meter });
         }

@@ -24,6 +24,7 @@ pub(super) fn clock(khz: Option<u32>) -> String {
 /// A time in words: `0.5 s`, `40 s`, `5 min`.
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
+        s if s > 0.0 && s < 0.1 => format!("{} ms", (s * 1e4).round() / 10.0),
         s if s < 10.0 => format!("{} s", (s * 10.0).round() / 10.0),
         s if s < 120.0 => format!("{s:.0} s"),
         s => format!("{:.0} min", s / 60.0),

@@ -57,7 +57,7 @@ fn what_is_there_or_has_no_way_to_be_is_left_out() {
     assert_eq!(fragment.lines(), ["CONFIG_CPU_IDLE_GOV_TEO=y"]);
     let lacks = [("CPU_IDLE_GOV_HALTPOLL", "KVM_GUEST".to_owned()), ("INTEL_IDLE", "CPU_SUP_INTEL".to_owned())];
     assert_eq!(fragment.out_of_reach, lacks);
-    assert!(lines(&AMD64.replace("6.1.192", "2.6.32"), None).is_empty());
+    assert_eq!(lines(&AMD64.replace("6.1.192", "2.6.32"), None), ["CONFIG_CPU_FREQ_STAT_DETAILS=y"]);
 }
 
 #[test]
