@@ -28,7 +28,9 @@ pub(crate) struct Compare {
     /// settings to compare.
     #[arg(value_name = "ID[,ID...][:SETTING]")]
     pub(crate) sides: Vec<String>,
-    /// Read measurements from a table with the columns setting, metrics and, if any, block and session; twice: one per side
+    /// Read measurements from a table with the columns setting, metrics and, if any, block and session, or hyperfine's JSON
+    ///
+    /// Given twice, each file is a side.
     #[arg(long, value_name = "FILE", help_heading = COMMON)]
     pub(crate) from_csv: Vec<PathBuf>,
     /// Compare by this metric; append :higher or :lower to say which is better (default: all decision metrics, or all columns)

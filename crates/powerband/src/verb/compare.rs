@@ -8,6 +8,7 @@ use powerband_report::comparison::{CompareError, Comparison, ComparisonRequest, 
 use powerband_report::picture::comparison_pictures;
 use powerband_rig::{MAX_MEASURED_BYTES, read_text};
 use powerband_store::Store;
+use serde_json::Value;
 
 use crate::cli::{Compare, Shared};
 use crate::exit::{Answer, Exit, Failure, usage};
@@ -168,7 +169,25 @@ fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<Str
 
 fn read(path: &Path) -> Result<Csv, Failure> {
     let text = read_text(path, "", MAX_MEASURED_BYTES)?;
+    let text = of_hyperfine(&text).unwrap_or(text);
     Csv::parse(&path.display().to_string(), &text).map_err(failure)
+}
+
+/// hyperfine's own JSON as a table: a line for each run that ended with 0, in its order.
+fn of_hyperfine(text: &str) -> Option<String> {
+    let document: Value = serde_json::from_str(text).ok()?;
+    let mut table = "setting,real_s\n".to_owned();
+    for result in document.get("results")?.as_array()? {
+        let command = result.get("command")?.as_str()?.replace('"', "\"\"").replace('\n', " ");
+        let statuses = result.get("exit_codes").and_then(Value::as_array);
+        for (place, time_s) in result.get("times")?.as_array()?.iter().enumerate() {
+            let status = statuses.and_then(|all| all.get(place)?.as_i64());
+            if status.is_none_or(|status| status == 0) {
+                table += &format!("\"{command}\",{}\n", time_s.as_f64()?);
+            }
+        }
+    }
+    Some(table)
 }
 
 /// The columns to read, those asked for or all; what is to be known of them.

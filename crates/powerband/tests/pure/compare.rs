@@ -28,6 +28,15 @@ fn near(row: &Value, key: &str, want: f64, by: f64) {
 }
 
 #[test]
+fn runs_of_hyperfines_json_are_compared() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../load/src/drivers/printed/hyperfine-1.15-two.json");
+    let found = Desk::new().json(&["compare", "--from-csv", file]);
+    let row = &found["rows"][0];
+    assert_eq!((&row["metric"], &row["better"]), (&"real_s".into(), &"lower".into()), "{found}");
+    assert!(found.to_string().contains("sleep 0.02"), "{found}");
+}
+
+#[test]
 fn columns_are_called_as_they_are_and_units_show_which_way_is_better() {
     let desk = Desk::new();
     let file = desk.beside("units.csv");
