@@ -25,7 +25,7 @@ fn turned(desk: &Desk, machine: &[&str; 2]) -> Vec<Value> {
 #[test]
 fn what_is_set_is_there_for_the_next_process_and_undo_takes_it_back() {
     let desk = Desk::new();
-    assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["userspace"]);
     let set = desk.json(&on(&ROUTER, &["set", "governor=ondemand", "up_threshold=60"]));
     let landed: Vec<_> = set["steps"].as_array().unwrap().iter().map(|step| step["turned"]["landed"].clone()).collect();
     assert_eq!(landed, ["applied", "applied"]);
@@ -33,8 +33,9 @@ fn what_is_set_is_there_for_the_next_process_and_undo_takes_it_back() {
     assert_eq!(read(&desk, &ROUTER, "up_threshold"), ["60"]);
     assert_eq!(turned(&desk, &ROUTER).len(), 2);
     let undo = desk.json(&on(&ROUTER, &["undo"]));
-    assert_eq!((&undo["restored"]["undone"], &undo["steps_left"]), (&2.into(), &0.into()));
-    assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
+    // With the governor comes the frequency that was set under it.
+    assert_eq!((&undo["restored"]["undone"], &undo["steps_left"]), (&3.into(), &0.into()));
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["userspace"]);
     assert!(turned(&desk, &ROUTER).is_empty());
     assert!(desk.run(&on(&ROUTER, &["undo"])).ended(0).out.contains("nothing is changed"));
 }
@@ -51,14 +52,14 @@ fn undo_goes_back_one_step_at_a_time_or_all_at_once() {
     assert!(listed["open"].as_array().unwrap().len() >= 3);
     assert_eq!(clock(), ["250000"], "listing takes nothing back");
     assert_eq!(desk.json(&on(&ROUTER, &["undo"]))["steps_left"], 2);
-    assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["userspace"]);
     assert_eq!(clock(), ["250000"]);
     assert_eq!(desk.json(&on(&ROUTER, &["undo"]))["steps_left"], 1);
     assert_eq!(clock(), ["500000"]);
     desk.run(&on(&ROUTER, &["set", "governor=ondemand"])).ended(0);
     assert_eq!(desk.json(&on(&ROUTER, &["undo", "--all"]))["steps_left"], 0);
     assert_eq!(clock(), ["600000"]);
-    assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["userspace"]);
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn every_step_says_what_was_there_before() {
     desk.run(&on(&ROUTER, &["set", "governor=powersave"])).ended(0);
     desk.run(&on(&ROUTER, &["set", "max_freq=500MHz"])).ended(0);
     let text = desk.run(&on(&ROUTER, &["undo", "--list"])).ended(0).out;
-    assert!(text.contains("was performance"), "{text}");
+    assert!(text.contains("was userspace"), "{text}");
     assert!(!text.contains("unknown"), "{text}");
 }
 
@@ -217,7 +218,7 @@ fn a_far_machine_is_taken_back_too() {
     assert_eq!(far(), "powersave");
     desk.run(&[&rig[..], &["undo", "--all"]].concat()).ended(0);
     assert_eq!(far(), before);
-    assert_eq!(read(&desk, &ROUTER, "governor"), ["performance"]);
+    assert_eq!(read(&desk, &ROUTER, "governor"), ["userspace"]);
 }
 
 #[test]
