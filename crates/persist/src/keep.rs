@@ -19,7 +19,7 @@ use powerband_machine::{Action, Errno, Hold, KEPT, Look, Turn};
 
 pub use check::{Checked, check, set_by};
 pub use diff::diff;
-pub use manifest::{KeptFile, KeptSetting, MANIFEST, Manifest, ManifestError};
+pub use manifest::{KeptFile, KeptSetting, MANIFEST, Manifest, ManifestError, Set};
 use overlay::Overlay;
 pub(crate) use place::{PULLS_IN, UNIT};
 use place::{Place, Want};

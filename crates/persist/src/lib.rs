@@ -32,7 +32,7 @@ pub use configured::Configured;
 pub use finding::{BootFinding, BootPhase, BootStanding};
 pub use keep::{
     Checked, FileChange, KeepError, KeepRequest, Keeping, KeptFile, KeptSetting, MANIFEST, Manifest, ManifestError,
-    Origin, Rounded, check, diff, keep, set_by,
+    Origin, Rounded, Set, check, diff, keep, set_by,
 };
 pub use watch::{KnobChange, KnobWatch};
 

@@ -124,3 +124,27 @@ fn what_nobody_edited_is_restored_to_the_byte() {
         assert_eq!(tree.all(), before, "seed {seed}");
     }
 }
+
+#[test]
+fn what_is_gone_stays_kept_and_holds_up_nothing() {
+    let mut tree = machine(&mut Draw(5));
+    for setting in ["sysctl.vm.swappiness=7", "governor=performance"] {
+        let planned = tree.planned(setting);
+        assert!(!amend(&mut tree, &KeepRequest { planned: &planned, ..KeepRequest::default() }));
+    }
+    tree.remove("/proc/sys/vm/swappiness");
+    let planned = tree.planned("max_freq=2000000");
+    assert!(!amend(&mut tree, &KeepRequest { planned: &planned, ..KeepRequest::default() }));
+    let list = "/etc/sysctl.d/99-zz-powerband.conf";
+    assert!(tree.text(list).unwrap().ends_with("\nvm.swappiness = 7\n"));
+    let knobs = |tree: &mut Tree| -> BTreeSet<String> {
+        Manifest::read(tree).unwrap().settings.into_iter().map(|it| it.knob).collect()
+    };
+    assert_eq!(
+        knobs(&mut tree),
+        ["cpufreq.governor", "cpufreq.max_freq", "sysctl.vm.swappiness"].map(str::to_owned).into()
+    );
+    let drops = |it: &KeptSetting| it.knob == "sysctl.vm.swappiness";
+    assert!(!amend(&mut tree, &KeepRequest { drops: &drops, ..KeepRequest::default() }));
+    assert_eq!((tree.text(list), knobs(&mut tree).len()), (None, 2));
+}

@@ -2,14 +2,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_knob::{Applied, Landed, Selection, plan, resolve};
-use powerband_machine::{CommandPlace, Look};
-use powerband_persist::{KeepError, KeptSetting, Manifest};
-use powerband_record::{Assignment, KnobRef, Setting, Side};
+use powerband_machine::{CommandPlace, Errno, Look};
+use powerband_persist::{KeepError, KeptSetting, Manifest, Set};
+use powerband_record::{Assignment, KnobRef, Setting, Side, placed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::Guard;
 use crate::exit::{Exit, Failure, usage};
+use crate::output;
 use crate::verb::set::typed;
 
 /// A knob at a site.
@@ -46,7 +47,7 @@ impl Check {
 /// The settings to guard: those of the command line, or what is kept.
 pub(super) fn settings_to_guard(args: &Guard, machine: &mut dyn Look) -> Result<Setting, Failure> {
     if args.settings.is_empty() {
-        return kept(&Manifest::read(machine).map_err(KeepError::from)?);
+        return kept(&Manifest::read(machine).map_err(KeepError::from)?, machine);
     }
     let setting = typed(&args.settings)?;
     match setting.assignments.iter().find(|assignment| assignment.knob.side != Side::Near) {
@@ -58,9 +59,18 @@ pub(super) fn settings_to_guard(args: &Guard, machine: &mut dyn Look) -> Result<
     }
 }
 
-/// What `powerband keep` keeps, each knob at each site.
-fn kept(manifest: &Manifest) -> Result<Setting, Failure> {
-    if manifest.is_empty() {
+/// What `powerband keep` keeps, each knob at each site. One that is gone, as of a card that was unplugged, is named and not guarded.
+fn kept(manifest: &Manifest, machine: &mut dyn Look) -> Result<Setting, Failure> {
+    let is_gone = |kept: &&KeptSetting, machine: &mut dyn Look| match &kept.set {
+        Set::Write { path, .. } if path.starts_with("/sys/devices/system/cpu/") => false,
+        Set::Write { path, .. } => machine.read(path) == Err(Errno::ENOENT),
+        Set::Coalesce { device, .. } => machine.list(&format!("/sys/class/net/{device}")).is_err(),
+    };
+    let (gone, there): (Vec<_>, Vec<_>) = manifest.settings.iter().partition(|kept| is_gone(kept, machine));
+    for kept in gone {
+        output::note(format!("{} is not there now, and is not guarded", placed(&kept.knob, &kept.site)));
+    }
+    if there.is_empty() {
         return Err(usage(
             "nothing is kept that could be guarded: name knobs and their values, e.g. `powerband guard governor=performance`",
         ));
@@ -70,7 +80,7 @@ fn kept(manifest: &Manifest) -> Result<Setting, Failure> {
         let knob = KnobRef { side: Side::Near, name: kept.knob.clone(), site };
         Assignment { knob, value: kept.value.clone() }
     };
-    Ok(Setting { name: None, assignments: manifest.settings.iter().map(assignment).collect() })
+    Ok(Setting { name: None, assignments: there.into_iter().map(assignment).collect() })
 }
 
 /// What is wanted of one machine.
