@@ -64,6 +64,7 @@ mod watching;
 mod way;
 mod world;
 mod writers;
+mod written;
 
 pub use access::{
     AccessMachine, Listener, ListenerError, Peer, PeerRefused, SERVICE_SOCKET, TrustError, allowed, service_socket,
@@ -161,3 +162,4 @@ fn pause_until(at_ns: u64) {
     // A signal ends it early; every caller looks again and has its own bound.
     let _ = rustix::event::poll(&mut [], Some(&time_until(at_ns)));
 }
+pub use written::write_file;

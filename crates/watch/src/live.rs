@@ -1,12 +1,11 @@
 //! Watching live: samples as they fall due, on a terminal or as rows and metrics in files.
 mod error;
 mod log;
-mod metrics_file;
 mod pace;
 #[cfg(feature = "tui")]
 mod terminal;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use powerband_host::{ObserverUsage, observer_usage};
 use powerband_record::Side;
@@ -15,7 +14,6 @@ use powerband_rig::{Notes, Rig, RigError, check_lost};
 use crate::{Cost, MachineSample, Sampler};
 pub use error::WatchError;
 pub use log::LogTarget;
-pub use metrics_file::write_metrics;
 pub use pace::{Pace, Time};
 
 /// A machine that is watched, and how.
@@ -106,4 +104,12 @@ impl Watched {
             self.sampler.close(machine);
         }
     }
+}
+
+/// Writes a text file for node_exporter, so that nobody reads half of it.
+///
+/// # Errors
+/// [`WatchError`] names the file.
+pub fn write_metrics(path: &Path, text: &str) -> Result<(), WatchError> {
+    powerband_host::write_file(path, text.as_bytes(), true).map_err(|error| error::unwritable(path, error))
 }
