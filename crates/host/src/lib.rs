@@ -102,6 +102,7 @@ pub use ssh::{LinkOptions, Ssh};
 pub use surroundings::{Surroundings, program_path, text_variable, variable};
 pub use unpack::text_of;
 pub use world::{HostMachine, HostWorld};
+pub use written::write_file;
 
 use powerband_machine::Errno;
 
@@ -162,4 +163,3 @@ fn pause_until(at_ns: u64) {
     // A signal ends it early; every caller looks again and has its own bound.
     let _ = rustix::event::poll(&mut [], Some(&time_until(at_ns)));
 }
-pub use written::write_file;
