@@ -10,20 +10,26 @@ use crate::SessionError;
 /// The store that was named, or the one in the state folder.
 fn path_of(named: Option<&Path>) -> Result<PathBuf, SessionError> {
     match named {
-        // A slip in a scheme would be a folder, with a password in its name.
-        Some(path) if scheme(path).is_some() => Err(SessionError::Usage(format!(
-            "a store is an SQLite file or a PostgreSQL database, not {}://; write e.g. postgresql://user@host/database",
-            scheme(path).unwrap_or_default()
-        ))),
+        // A slip in an address would be a file with a password in its name. Nothing of it is repeated.
+        Some(path) if looks_like_an_address(path) => Err(SessionError::Usage(
+            "this names neither an SQLite file nor a PostgreSQL database; write e.g. postgresql://user@host/database"
+                .into(),
+        )),
         Some(path) => Ok(path.to_owned()),
         None => Ok(powerband_rig::store_folder()?.join("powerband.sqlite")),
     }
 }
 
-/// The scheme of a name that looks like a URL.
-fn scheme(path: &Path) -> Option<&str> {
-    let (scheme, _) = path.to_str()?.split_once("://")?;
-    scheme.chars().all(|c| c.is_ascii_alphanumeric()).then_some(scheme)
+/// Whether a name was meant as the address of a database: it has a scheme, or keys as libpq's connection strings have.
+fn looks_like_an_address(path: &Path) -> bool {
+    let Some(name) = path.to_str() else { return false };
+    let is_key = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        ["host", "hostaddr", "port", "user", "password", "passfile", "dbname", "service", "sslmode"]
+            .iter()
+            .any(|key| word.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('=')))
+    };
+    name.contains("://") || name.trim() != name || name.split_whitespace().any(is_key)
 }
 
 /// The URL of a shared store, where one was named.
@@ -97,5 +103,30 @@ pub fn note(store: &mut Store, notes: &mut dyn Notes) {
             Some(hint) => note.with(hint),
             None => note,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_an_address_is_no_file() {
+        let addresses = [
+            "host=db password=secret",
+            "dbname=x",
+            "PASSWORD=secret host=db",
+            " postgresql://me:secret@db/x",
+            "POSTGRESQL://me:secret@db/x",
+            "postgresq://me:secret@db/x",
+            "jdbc:postgresql://db/x",
+        ];
+        for name in addresses {
+            let refused = path_of(Some(Path::new(name))).unwrap_err().to_string();
+            assert!(refused.contains("postgresql://user@host/database") && !refused.contains("secret"), "{refused}");
+        }
+        for name in ["results.sqlite", "/var/lib/a=b.sqlite", "two words.sqlite", "hosts.sqlite"] {
+            assert_eq!(path_of(Some(Path::new(name))).unwrap(), Path::new(name));
+        }
     }
 }
