@@ -16,7 +16,7 @@ pub(crate) struct Keep {
     #[arg(long, help_heading = COMMON, conflicts_with = "list")]
     pub(crate) until_confirmed: bool,
     /// Overwrite lines of powerband's that somebody has edited since
-    #[arg(long, conflicts_with = "list")]
+    #[arg(long, help_heading = COMMON, conflicts_with = "list")]
     pub(crate) force: bool,
     /// List what is kept, and by which file
     #[arg(long, help_heading = COMMON, conflicts_with_all = ["what", "dry_run"])]
