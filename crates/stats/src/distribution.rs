@@ -41,14 +41,22 @@ pub fn normal_upper_quantile(p: f64) -> f64 {
 /// Continued fraction evaluated by Lentz's method (Abramowitz and Stegun 26.5.8).
 #[must_use]
 pub fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
+    incomplete_beta_scaled(a, b, x, ln_beta_scale(a, b))
+}
+
+/// −ln B(a, b).
+fn ln_beta_scale(a: f64, b: f64) -> f64 {
+    libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b)
+}
+
+fn incomplete_beta_scaled(a: f64, b: f64, x: f64, ln_scale: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
     if x >= 1.0 {
         return 1.0;
     }
-    let log_front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * libm::log(x) + b * libm::log1p(-x);
-    let front = libm::exp(log_front);
+    let front = libm::exp(ln_scale + a * libm::log(x) + b * libm::log1p(-x));
     if x < (a + 1.0) / (a + b + 2.0) {
         front * beta_fraction(a, b, x) / a
     } else {
@@ -81,14 +89,33 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     value
 }
 
+/// The upper tail of Student's t with `df` > 0 degrees of freedom, for many `t`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StudentTail {
+    df: f64,
+    ln_scale: f64,
+}
+
+impl StudentTail {
+    pub(crate) fn new(df: f64) -> Self {
+        Self { df, ln_scale: ln_beta_scale(0.5 * df, 0.5) }
+    }
+
+    /// P(T > `t`).
+    pub(crate) fn above(&self, t: f64) -> f64 {
+        if t.is_infinite() {
+            return if t > 0.0 { 0.0 } else { 1.0 };
+        }
+        let x = self.df / (self.df + t * t);
+        let beyond = 0.5 * incomplete_beta_scaled(0.5 * self.df, 0.5, x, self.ln_scale);
+        if t >= 0.0 { beyond } else { 1.0 - beyond }
+    }
+}
+
 /// P(T > `t`) of Student's t with `df` > 0 degrees of freedom, not necessarily whole.
 #[must_use]
 pub fn t_upper(t: f64, df: f64) -> f64 {
-    if t.is_infinite() {
-        return if t > 0.0 { 0.0 } else { 1.0 };
-    }
-    let beyond = 0.5 * incomplete_beta(0.5 * df, 0.5, df / (df + t * t));
-    if t >= 0.0 { beyond } else { 1.0 - beyond }
+    StudentTail::new(df).above(t)
 }
 
 /// P(|T| > |`t`|) of Student's t with `df` degrees of freedom.

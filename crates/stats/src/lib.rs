@@ -56,6 +56,7 @@ pub mod calibrate;
 pub mod distribution;
 pub mod fleet;
 pub mod limit;
+pub mod mixed;
 pub mod modes;
 pub mod noise;
 pub mod posterior;
