@@ -47,7 +47,7 @@ pub struct OpenEntry {
     pub reads_back: Option<String>,
 }
 
-/// What the ledger has for a knob of a file that keeps settings over reboots. Such an entry is open while the files are being
+/// The knob, in the ledger, of a file that keeps settings over reboots. Such an entry is open while the files are being
 /// written; once it is to stay, it is closed, because the list of what is kept says then how to take it back.
 pub const KEPT: &str = "keep";
 

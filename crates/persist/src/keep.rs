@@ -144,9 +144,9 @@ pub enum KeepError {
 pub struct KeepRequest<'a> {
     /// The setting that is kept from now on, at all its sites, in the order of setting.
     pub planned: &'a [PlannedKnob],
-    /// Whether something that is kept already is kept no longer.
+    /// Settings that are kept now and no longer afterwards.
     pub drops: &'a dyn Fn(&KeptSetting) -> bool,
-    /// Whether edits of the very lines that powerband wrote give way.
+    /// Edits of the very lines that powerband wrote give way.
     pub force: bool,
 }
 
@@ -298,7 +298,7 @@ impl Chosen {
 /// The places for each knob. Every service that sets it anyway is told to set it so, because two that disagree may end in any
 /// order; where there is none, or something else overrides them, the first other place that nothing overrides is used as well.
 ///
-/// What was kept and is not there now, as a card that is unplugged, stays where it is kept.
+/// A knob that is kept and not there now, as of a card that is unplugged, stays where it is kept.
 fn choose(overlay: &mut Overlay<'_>, all: &[Want], kept: &Manifest, origin: &Origin) -> Result<Chosen, KeepError> {
     let mut chosen = Chosen::default();
     let mut knobs: Vec<&str> = all.iter().map(|want| want.knob.as_str()).collect();
@@ -359,7 +359,7 @@ fn choose(overlay: &mut Overlay<'_>, all: &[Want], kept: &Manifest, origin: &Ori
     Ok(chosen)
 }
 
-/// Whether a knob is at none of these sites now.
+/// True where a knob is at none of these sites now.
 fn is_gone(machine: &mut Overlay<'_>, wants: &[Want]) -> bool {
     let sites = resolve_here(&wants[0].knob, &[], machine)
         .and_then(|named| named.knob.sites(&named.name, machine, &Selection::everywhere()));
@@ -439,7 +439,7 @@ fn missing_folders(machine: &mut dyn Look, files: &[FileChange], with_list: bool
 }
 
 impl Keeping {
-    /// What has to be done, in order: folders first, the list of what is kept after all that it names.
+    /// Changes in the order of making them: folders first, the list of what is kept after all that it names.
     #[must_use]
     pub fn turns(&self) -> Vec<Turn> {
         let turn = |path: &str, action: Action, undo: Option<Action>, before: Option<String>, reads: bool| Turn {

@@ -91,7 +91,7 @@ pub fn held(machine: &dyn Machine) -> Vec<EntryId> {
     open.iter().filter(|entry| entry.turn.hold == Hold::Held).map(|entry| entry.id).collect()
 }
 
-/// What is open and has not ended with another boot.
+/// Entries that are open and have not ended with another boot.
 #[must_use]
 pub fn in_force(machine: &mut dyn Machine) -> Vec<OpenEntry> {
     let boot_id = machine.identity().boot_id.clone();

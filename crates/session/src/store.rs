@@ -20,7 +20,7 @@ fn path_of(named: Option<&Path>) -> Result<PathBuf, SessionError> {
     }
 }
 
-/// Whether a name was meant as the address of a database: it has a scheme, or keys as libpq's connection strings have.
+/// True for a name that was meant as the address of a database: it has a scheme, or keys as libpq's connection strings have.
 fn looks_like_an_address(path: &Path) -> bool {
     let Some(name) = path.to_str() else { return false };
     let is_key = |word: &str| {

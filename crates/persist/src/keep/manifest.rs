@@ -44,7 +44,7 @@ pub struct Manifest {
     /// Files that were written for it.
     #[serde(default, rename = "file")]
     pub files: Vec<KeptFile>,
-    /// Whether somebody has edited the list.
+    /// Somebody has edited the list.
     #[serde(skip)]
     pub edited: bool,
 }
@@ -127,7 +127,7 @@ impl KeptFile {
         KeptFile { path: path.to_owned(), crc32: crc32(text), undo }
     }
 
-    /// Whether a text is what was written.
+    /// True for the text that was written.
     pub(super) fn is(&self, text: &str) -> bool {
         crc32(text) == self.crc32
     }
@@ -216,7 +216,7 @@ impl Manifest {
 /// The line of a file of ours by which an edit is noticed.
 const SUM: &str = "# crc32 of the lines below: ";
 
-/// What follows the head of a file of ours: its checksum, and that.
+/// The rest of a file of ours behind its head: a checksum, and what it is of.
 pub(super) fn with_sum(body: &str) -> String {
     format!("{SUM}{}\n{body}", crc32(body))
 }

@@ -66,7 +66,7 @@ struct Asked {
     origin: Origin,
     /// The CPUs that it was measured on, where those are not all.
     cpus: Option<CpuList>,
-    /// Whether edits of what powerband wrote give way.
+    /// Edits of what powerband wrote give way.
     force: bool,
 }
 
@@ -304,7 +304,7 @@ fn keeping(machine: &mut dyn Machine, shared: &Shared, asked: &Asked, side: Side
     decided(machine, &change, &origin)
 }
 
-/// What has to be written. A change that does not fit what somebody has edited is shown.
+/// Files that have to be written. A change that does not fit what somebody has edited is shown.
 fn decided(machine: &mut dyn Machine, change: &KeepRequest<'_>, origin: &Origin) -> Result<Keeping, Failure> {
     let keeping = powerband_persist::keep(machine, change, origin);
     if let Err(KeepError::Edited { diff, .. }) = &keeping {

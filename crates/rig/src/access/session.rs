@@ -122,8 +122,7 @@ const REFUSALS: u32 = 10;
 /// … which is this long, ns.
 const MINUTE_NS: u64 = 60_000_000_000;
 
-/// How many refusals there were in this minute, and how many of them nobody was told of: a client that is refused again and again
-/// fills no log.
+/// Counts of refusals in this minute, said and unsaid: a client that is refused again and again fills no log.
 #[derive(Default)]
 struct Refusals {
     since_ns: u64,
@@ -132,7 +131,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    /// How many were passed over before this one; nothing where this one is passed over too.
+    /// The number passed over before this one; nothing where this one is passed over too.
     fn next(&mut self, now_ns: u64) -> Option<u32> {
         if now_ns.saturating_sub(self.since_ns) >= MINUTE_NS {
             (self.since_ns, self.said) = (now_ns, 0);
@@ -239,7 +238,7 @@ impl Session<'_> {
         Ok(applied)
     }
 
-    /// That the policy allows what reads there now: a driver or the kernel may make another value of what was asked for.
+    /// Refuses what reads there now and the policy does not allow: a driver or the kernel may make another value of what was asked for.
     fn check_in_force(&self, machine: &mut dyn Machine, applied: &Applied) -> Result<(), String> {
         for it in applied.inexact() {
             let Some(reads) = it.reads_back.as_ref().map(|reads| reads.trim()) else { continue };

@@ -59,7 +59,7 @@ pub(super) fn settings_to_guard(args: &Guard, machine: &mut dyn Look) -> Result<
     }
 }
 
-/// What `powerband keep` keeps, each knob at each site. One that is gone, as of a card that was unplugged, is named and not guarded.
+/// Settings that `powerband keep` keeps, each knob at each site. One that is gone, as of a card that was unplugged, is named and not guarded.
 fn kept(manifest: &Manifest, machine: &mut dyn Look) -> Result<Setting, Failure> {
     let is_gone = |kept: &&KeptSetting, machine: &mut dyn Look| match &kept.set {
         Set::Write { path, .. } if path.starts_with("/sys/devices/system/cpu/") => false,
