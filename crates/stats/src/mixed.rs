@@ -18,7 +18,7 @@ mod solve;
 mod variants;
 
 use columns::Columns;
-pub use contrast::{Contrast, VariantDifference};
+pub use contrast::{MixedContrast, VariantDifference};
 use variants::Variant;
 
 /// A valid trial.

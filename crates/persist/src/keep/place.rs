@@ -6,6 +6,7 @@ mod cpufrequtils;
 mod cpupower;
 mod cpuspeed;
 mod link;
+mod rc_local;
 mod sysctl;
 mod tlp;
 mod tuned;
@@ -54,7 +55,7 @@ const fn list(who: &'static str, write: Write) -> Place {
 }
 
 /// All of them.
-pub(super) static PLACES: [Place; 10] = [
+pub(super) static PLACES: [Place; 11] = [
     owner("TuneD", tuned::write),
     owner("TLP", tlp::write),
     owner("cpuspeed", cpuspeed::write),
@@ -65,6 +66,7 @@ pub(super) static PLACES: [Place; 10] = [
     list("udev (a .link file)", link::write),
     list("udev", udev::write),
     list("powerband-keep.service", unit::write),
+    list("rc.local", rc_local::write),
 ];
 
 /// A knob at a site that is to be kept.
@@ -154,7 +156,7 @@ const MAX_COMMANDS: usize = 4;
 pub(super) fn by_hand(machine: &mut Overlay<'_>, wants: &[Want]) -> (&'static str, String) {
     let commands: Option<Vec<String>> = wants.iter().map(Want::command).collect();
     let why = match (has_systemd(machine), &commands) {
-        (false, _) => "this machine has neither systemd nor a service that sets it at boot",
+        (false, _) => "this machine has neither systemd nor rc.local nor a service that sets it at boot",
         (true, None) => "powerband writes no file or value with such characters into what is run at boot",
         (true, Some(_)) => "nothing that is read at boot here can set it",
     };

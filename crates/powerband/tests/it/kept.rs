@@ -3,10 +3,12 @@
 use crate::desk::{Desk, Ran};
 use crate::mounted::{holds, script};
 
-/// An /etc that changes nothing outside, a copy of it to compare with, and what systemd's presence is told by.
+/// An /etc that changes nothing outside, a copy of it to compare with, what systemd's presence is told by, and powerband where root
+/// alone can change it.
 const ETC: &str = r#"
 mkdir "$D.etc"; mount -t tmpfs none "$D.etc"; mkdir "$D.etc/u" "$D.etc/w" "$D.etc/copy" "$D.etc/run"
 mount -t overlay none -o lowerdir=/etc,upperdir="$D.etc/u",workdir="$D.etc/w" /etc
+mount -t tmpfs none /usr/local/sbin; cp "$P" /usr/local/sbin/powerband; chown 0:0 /usr/local/sbin/powerband; P=/usr/local/sbin/powerband
 mkdir -p /run/systemd/system 2>/dev/null; mount -t tmpfs none /run/systemd; mkdir /run/systemd/system
 rm -f /etc/rc?.d/* /etc/systemd/system/*.wants/*
 mkdir -p /etc/default /etc/init.d /etc/rc2.d; printf '# mine\nGOVERNOR="ondemand"\n' >/etc/default/cpufrequtils
@@ -17,7 +19,7 @@ same() { diff -r --no-dereference /etc "$D.etc/copy/etc" && echo same; }
 
 /// In a network namespace of its own, so that no other test's powerband is waited for: one changes a kernel's settings at a time.
 pub(crate) fn with_etc(body: &str) -> Option<Ran> {
-    let inside = format!("set -e\n{ETC}\n{body}\numount /run/systemd /etc \"$D.etc\"\n");
+    let inside = format!("set -e\n{ETC}\n{body}\numount /run/systemd /etc \"$D.etc\" /usr/local/sbin\n");
     script("pc", "", &format!("unshare --net sh <<'INSIDE'\n{inside}INSIDE\n"))
 }
 

@@ -27,7 +27,7 @@ pub struct VariantDifference {
 
 /// A difference of two settings with what is known about its error. All on the scale of the differences.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Contrast {
+pub struct MixedContrast {
     /// Blocks in which both sides are present.
     pub blocks: u32,
     /// Trials of both sides.
@@ -40,7 +40,7 @@ pub struct Contrast {
     pub variants: Vec<VariantDifference>,
 }
 
-impl Contrast {
+impl MixedContrast {
     /// Of variants whose weights add up to one.
     pub(crate) fn new(blocks: u32, trials: u32, resolution: f64, variants: Vec<VariantDifference>) -> Self {
         let effect = variants.iter().map(|it| it.weight * it.effect).sum();
@@ -161,7 +161,7 @@ struct Pair {
 impl MixedModel {
     /// Level of setting `i` less that of setting `j`; none unless two blocks hold both.
     #[must_use]
-    pub fn contrast(&self, i: usize, j: usize) -> Option<Contrast> {
+    pub fn contrast(&self, i: usize, j: usize) -> Option<MixedContrast> {
         let (i, j) = (self.places.get(i).copied().flatten()?, self.places.get(j).copied().flatten()?);
         let pairs = self.pairs(i, j);
         if i == j || pairs.len() < 2 {
@@ -180,7 +180,7 @@ impl MixedModel {
             resolution += variant.weight * rounding_bias(step, trial);
         }
         let trials = self.trials.iter().filter(|trial| trial.setting == i || trial.setting == j).count();
-        Some(Contrast::new(pairs.len() as u32, trials as u32, resolution, differences))
+        Some(MixedContrast::new(pairs.len() as u32, trials as u32, resolution, differences))
     }
 
     /// Variance of a difference of levels, over that of a trial.

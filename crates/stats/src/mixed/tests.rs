@@ -56,7 +56,7 @@ fn the_evidence_of_single_variants() {
 }
 
 /// A variant of the model with equal noise and no walk.
-fn of<'a>(model: &'a MixedModel, contrast: &'a Contrast, disturbance: usize) -> (f64, &'a VariantDifference) {
+fn of<'a>(model: &'a MixedModel, contrast: &'a MixedContrast, disturbance: usize) -> (f64, &'a VariantDifference) {
     let is = |it: &&Variant| it.walk == 0.0 && it.is_even() && it.disturbance == disturbance;
     let (place, variant) = model.variants.iter().enumerate().find(|(_, it)| is(it)).unwrap();
     let without_guard = (variant.variance * model.relative_variance(variant, 1, 0)).sqrt();

@@ -5,6 +5,8 @@ use powerband_knob::{Applied, Landed, Selection, plan, resolve};
 use powerband_machine::{CommandPlace, Errno, Look};
 use powerband_persist::{KeepError, KeptSetting, Manifest, Set};
 use powerband_record::{Assignment, KnobRef, Setting, Side, placed};
+use powerband_sysfs::net::NET;
+use powerband_sysfs::topology::CPUS;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -62,9 +64,9 @@ pub(super) fn settings_to_guard(args: &Guard, machine: &mut dyn Look) -> Result<
 /// Settings that `powerband keep` keeps, each knob at each site. One that is gone, as of a card that was unplugged, is named and not guarded.
 fn kept(manifest: &Manifest, machine: &mut dyn Look) -> Result<Setting, Failure> {
     let is_gone = |kept: &&KeptSetting, machine: &mut dyn Look| match &kept.set {
-        Set::Write { path, .. } if path.starts_with("/sys/devices/system/cpu/") => false,
+        Set::Write { path, .. } if path.starts_with(CPUS) => false,
         Set::Write { path, .. } => machine.read(path) == Err(Errno::ENOENT),
-        Set::Coalesce { device, .. } => machine.list(&format!("/sys/class/net/{device}")).is_err(),
+        Set::Coalesce { device, .. } => machine.list(&format!("{NET}/{device}")).is_err(),
     };
     let (gone, there): (Vec<_>, Vec<_>) = manifest.settings.iter().partition(|kept| is_gone(kept, machine));
     for kept in gone {
