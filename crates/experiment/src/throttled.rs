@@ -21,7 +21,7 @@ impl Loads {
         }
     }
 
-    /// How many were delayed, if one was.
+    /// The count of delayed loads in words, if one was delayed.
     fn delayed(&self) -> Option<String> {
         let most_ns = *self.held_ns.iter().max()?;
         let most = format_duration(most_ns / 1_000_000 * 1_000_000);

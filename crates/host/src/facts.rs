@@ -115,7 +115,7 @@ pub fn store_folder() -> Option<PathBuf> {
     })
 }
 
-/// What `$POWERBAND_STATE_DIR` says where that is another place than root's usual one.
+/// The folder that `$POWERBAND_STATE_DIR` names, where it is not root's usual one.
 #[must_use]
 pub fn named_state_folder() -> Option<PathBuf> {
     let named = crate::surroundings::variable(STATE_VARIABLE).map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! Files that a user names to be written: whole or not at all, a pipe or a device in place.
+//! Files that a user names to be written: one that is there is replaced as a whole, a pipe or a device is written in place.
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
@@ -26,7 +26,7 @@ fn put(path: &Path, bytes: &[u8], over: bool) -> Result<(), Error> {
     }
 }
 
-/// Where there is none. What was begun and cannot be ended goes again.
+/// Makes a file where there is none; one that cannot be written whole is removed.
 fn put_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(bytes).inspect_err(|_| {

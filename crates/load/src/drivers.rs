@@ -166,7 +166,7 @@ impl Driver {
         &self.call.metrics
     }
 
-    /// What the tool is called, if it asks a server.
+    /// The tool's name, if it asks a server.
     pub(crate) fn asking_tool(&self) -> Option<&'static str> {
         self.tool.asks.then(|| self.tool.title())
     }

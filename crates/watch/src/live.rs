@@ -106,7 +106,7 @@ impl Watched {
     }
 }
 
-/// Writes a text file for node_exporter, so that nobody reads half of it.
+/// Writes a text file for node_exporter; one that is there is replaced as a whole.
 ///
 /// # Errors
 /// [`WatchError`] names the file.

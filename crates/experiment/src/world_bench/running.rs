@@ -101,7 +101,7 @@ impl WorldBench<'_> {
         })
     }
 
-    /// How often limits have held loads back, by the kernel's count.
+    /// The kernel's counts of how often limits have held loads back.
     fn held_back(&mut self, asking: Option<(&'static str, &str)>) -> Counts {
         let near = self.near();
         self.world.machine(near).map(|machine| self.throttling.look(machine, asking)).unwrap_or_default()

@@ -2,7 +2,7 @@
 use powerband_machine::{Coalescing, Errno, Parameter};
 use powerband_record::IntoOrdered as _;
 
-/// What ethtool prints of switches, in pairs of directions.
+/// Switches as ethtool prints them, in pairs of directions.
 const SWITCHES: [(&str, [&str; 2]); 2] =
     [("Adaptive ", ["adaptive-rx", "adaptive-tx"]), ("CQE mode ", ["cqe-mode-rx", "cqe-mode-tx"])];
 

@@ -203,7 +203,7 @@ pub(super) fn is_kernels(path: &str) -> bool {
     ["/proc/", "/sys/"].iter().any(|root| path.starts_with(root))
 }
 
-/// What was read at a place: its bytes, unpacked if they are gzip, or an error by the words of it.
+/// A place's bytes, unpacked if they are gzip, or an error by the words of it.
 fn text_of(path: &str, bytes: &[u8], words: &[u8]) -> Result<String, Errno> {
     let text = match bytes {
         // ethtool warns of devices that it can read.

@@ -149,7 +149,7 @@ fn offered_governors(machine: &mut dyn Look) -> BTreeSet<String> {
     texts.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect()
 }
 
-/// Whether a line of mounts (device, folder, type, ...) is of control groups.
+/// True for a line of mounts (device, folder, type, ...) that is of control groups.
 fn is_of_groups(line: &str) -> bool {
     matches!(line.split_whitespace().nth(2), Some("cgroup" | "cgroup2"))
 }
