@@ -1,10 +1,10 @@
 //! Beginnings: when warm-up trials have settled, and whether the first block came too early.
 
 use crate::error::Error;
-use crate::median::median;
+use crate::fit::on_scale;
 use crate::rules::{Rules, Scale};
 use crate::table::Table;
-use crate::trials::on_scale;
+use crate::winsor::median;
 use serde::{Deserialize, Serialize};
 
 /// Warm-up ends after this many trials of the reference at the latest.

@@ -6,7 +6,7 @@ use crate::desk::{Desk, Ran, Words, text};
 
 /// FNV-1a of the events of `--seed 7 run plans/router.toml`, the header left out, debug and release alike. Anyone who
 /// changes the model, the plan or the statistics on purpose changes this one line; the test prints the new value.
-const ROUTER_SEED_7: u64 = 0x4b8b_1e39_4bf0_8ef2;
+const ROUTER_SEED_7: u64 = 0x6570_651a_04a0_2c12;
 
 /// Events of the router's plan under these options.
 fn router(words: &[&str]) -> Vec<String> {

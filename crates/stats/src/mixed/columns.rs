@@ -94,22 +94,6 @@ impl Columns {
         Self { settings, width, cells, disturbances }
     }
 
-    /// Columns of the settings' levels, of one regressor more where there is one, and of values; without disturbances.
-    pub(super) fn plain(trials: &[MixedTrial], settings: usize, more: Option<&[f64]>, values: &[f64]) -> Self {
-        let settings = settings + usize::from(more.is_some());
-        let mut cells = vec![0.0; trials.len() * settings];
-        for (at, row) in cells.chunks_exact_mut(settings).enumerate() {
-            if let Some(regressor) = more {
-                row[settings - 2] = regressor[at];
-            }
-            if trials[at].setting > 0 {
-                row[trials[at].setting - 1] = 1.0;
-            }
-            row[settings - 1] = values[at];
-        }
-        Self { settings, width: settings, cells, disturbances: vec![plain(1.0, Vec::new())] }
-    }
-
     /// The row of a trial.
     pub(super) fn row(&self, trial: usize) -> &[f64] {
         &self.cells[trial * self.width..(trial + 1) * self.width]

@@ -4,7 +4,7 @@ use super::MixedTrial;
 use super::columns::Columns;
 use super::solve::{Gram, course};
 use super::variants::{WALKS, least_squares};
-use crate::median::{MAD_TO_SD, median};
+use crate::winsor::{MAD_TO_SD, median};
 
 /// Half-width of what is believed, in robust standard deviations. 1.5 breaks the error rate under skewed noise.
 const CLIP: f64 = 2.0;

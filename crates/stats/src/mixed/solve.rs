@@ -148,12 +148,9 @@ impl Solution {
     }
 }
 
-/// Next to nothing, where two trials have the same time.
-const AT_ONCE: f64 = 1e-6;
-
 /// Trials from one to the next, void ones between them counted.
 fn apart(first: &MixedTrial, second: &MixedTrial) -> f64 {
-    f64::from(second.time.saturating_sub(first.time)).max(AT_ONCE)
+    f64::from(second.time.saturating_sub(first.time).max(1))
 }
 
 /// The likeliest time series of the walk through `values`, by its tridiagonal equations; `noise` by setting.

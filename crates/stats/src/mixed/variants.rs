@@ -156,8 +156,7 @@ impl Search<'_> {
             noise: noise.to_vec(),
             coefficients: solution.coefficients(),
             covariance: solution.covariance(),
-            // Where every value is zero, the sum of squares is no more than the least that has a logarithm.
-            variance: (solution.squares - f64::MIN_POSITIVE) / self.df,
+            variance: solution.squares / self.df,
         }));
         weights
     }
