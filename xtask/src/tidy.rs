@@ -164,6 +164,39 @@ mod tests {
         assert!(problems.is_empty(), "{}", problems.join("\n"));
     }
 
+    /// The lines that a rule complains of.
+    fn complaints(rule: &str, path: &str, text: &str) -> Vec<usize> {
+        let (source, document) = (Source::new(path, text), Document { path: path.into(), text: text.into() });
+        let rule: fn(&[Source]) -> Vec<Problem> = match rule {
+            "attributes" => words::attributes,
+            "private" => words::private,
+            "promises" => words::promises,
+            "write_ahead" => system::write_ahead,
+            "system_calls" => system::system_calls,
+            "simulated" => system::simulated,
+            "clocks_and_randomness" => system::clocks_and_randomness,
+            "kernel_files" => kernel_files::kernel_files,
+            "plain_names" => meanings::plain_names,
+            "opening_lines" => shape::opening_lines,
+            "names" => shape::names,
+            "reasons" => return manifests::reasons(&[document]).iter().map(|problem| problem.line).collect(),
+            "lints" => return manifests::lints(&[document]).iter().map(|problem| problem.line).collect(),
+            _ => panic!("no rule {rule}"),
+        };
+        rule(&[source]).iter().map(|problem| problem.line).collect()
+    }
+
+    #[test]
+    fn each_rule_complains_of_its_cases() {
+        let cases = include_str!("tidy/cases.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        for case in cases {
+            let (head, text) = case.split_once(':').unwrap();
+            let [rule, path, lines] = head.split(' ').collect::<Vec<_>>()[..] else { panic!("{case}") };
+            let lines: Vec<usize> = lines.split(',').filter_map(|line| line.parse().ok()).collect();
+            assert_eq!(complaints(rule, path, &text.trim_start().replace("\\n", "\n")), lines, "{case}");
+        }
+    }
+
     #[test]
     fn a_problem_says_where_and_what() {
         assert_eq!(Problem::new("a.rs", 7, "no").to_string(), "a.rs:7: no");

@@ -49,23 +49,3 @@ fn is_path(text: &str) -> bool {
     let below = ["/sys/", "/proc/"].iter().find_map(|root| text.strip_prefix(root));
     below.is_some_and(|rest| !rest.is_empty() && !rest.contains(' '))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_of_the_kernel_stand_in_one_crate() {
-        let lines = |path: &str, text: &str| -> Vec<usize> {
-            kernel_files(&[Source::new(path, text)]).iter().map(|problem| problem.line).collect()
-        };
-        let text = "//! X.\nconst A: &str = \"/proc/stat\";\nlet b = (\"x\", \"/sys/class/{}\");\n";
-        assert_eq!(lines("crates/knob/src/lib.rs", text), [2, 3]);
-        for path in ["crates/sysfs/src/proc.rs", "crates/host/src/a.rs", "crates/mount/src/init.rs", "xtask/src/a.rs"] {
-            assert_eq!(lines(path, text), [0_usize; 0], "{path}");
-        }
-        let others = "// \"/proc/stat\"\nlet a = [\"/sys\", \"/sys/\", \"see /proc/stat\", \"/proc/stat is not there\"];\n\
-                      #[cfg(test)]\nmod tests { const A: &str = \"/proc/stat\"; }\n";
-        assert_eq!(lines("crates/knob/src/lib.rs", others), [0_usize; 0]);
-    }
-}

@@ -134,28 +134,6 @@ fn limits(document: &Document) -> bool {
 mod tests {
     use super::*;
 
-    fn check(rule: fn(&[Document]) -> Vec<Problem>, path: &str, text: &str, expect: &[usize]) {
-        let document = Document { path: path.into(), text: text.into() };
-        let lines: Vec<usize> = rule(&[document]).iter().map(|problem| problem.line).collect();
-        assert_eq!(lines, expect, "{text}");
-    }
-
-    #[test]
-    fn a_foreign_dependency_has_a_reason() {
-        let head = "[workspace.dependencies]\n# All of them.\nours = { path = \"crates/ours\" }\n";
-        check(reasons, "Cargo.toml", &format!("{head}serde = \"1\" # versioned shapes\n"), &[]);
-        check(reasons, "Cargo.toml", &format!("{head}serde = \"1\"\nx = \"#1 a b\"\ny = \"1\" # y\n"), &[4, 5, 6]);
-        check(reasons, "Cargo.toml", "[profile.release]\ndebug = 1\n", &[]);
-    }
-
-    #[test]
-    fn a_member_keeps_no_version_of_its_own() {
-        check(reasons, "crates/a/Cargo.toml", "[dependencies]\nserde.workspace = true\n", &[]);
-        check(reasons, "crates/a/Cargo.toml", "[dependencies]\nserde = \"1\"\n", &[0]);
-        check(reasons, "crates/a/Cargo.toml", "[dev-dependencies]\nb = { path = \"../b\" }\n", &[0]);
-        check(reasons, "crates/a/Cargo.toml", "[dependencies\n", &[0]);
-    }
-
     #[test]
     fn examples_are_tested_where_there_are_some() {
         let check = |tested: bool, text: &str, expect: usize| {
@@ -172,16 +150,5 @@ mod tests {
             check(false, text, 0);
             check(true, text, 1);
         }
-    }
-
-    #[test]
-    fn nobody_turns_the_lints_off() {
-        check(lints, "Cargo.toml", "[workspace.lints.clippy]\ntoo_many_lines = \"warn\"\n", &[]);
-        check(lints, "Cargo.toml", "[workspace.lints.clippy]\ntoo_many_lines = \"allow\"\n", &[0]);
-        check(lints, "crates/a/Cargo.toml", "[lints]\nworkspace = true\n", &[]);
-        check(lints, "crates/a/Cargo.toml", "[package]\nname = \"a\"\n", &[0]);
-        check(lints, "clippy.toml", "too-many-lines-threshold = 70\n", &[]);
-        check(lints, "crates/a/clippy.toml", "too-many-lines-threshold = 700\n", &[0]);
-        check(lints, "crates/a/clippy.toml", "", &[0]);
     }
 }

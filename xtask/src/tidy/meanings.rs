@@ -155,30 +155,4 @@ mod tests {
             []
         );
     }
-
-    #[test]
-    fn words_of_our_own_are_refused_in_names() {
-        for text in ["pub(crate) mod keepsake;", "struct NewQuest;", "const fn is_ward() {}", "const MUTE_NS: u64 = 1;"]
-        {
-            assert_eq!(lines(plain_names, &[("crates/a/src/x.rs", text)]).len(), 1, "{text}");
-        }
-        for text in ["struct Request;", "fn forward() {}", "let ward = 1;", "mod afterwards;"] {
-            assert_eq!(lines(plain_names, &[("crates/a/src/x.rs", text)]), [], "{text}");
-        }
-    }
-
-    #[test]
-    fn limits_are_max_and_min() {
-        for text in ["const MOST_BYTES: usize = 1;", "pub const LEAST: u8 = 1;", "static FRAMES_MOST: u8 = 1;"] {
-            assert_eq!(lines(plain_names, &[("crates/a/src/x.rs", text)]).len(), 1, "{text}");
-        }
-        for text in [
-            "const MAX_BYTES: usize = 1;",
-            "const NAMED_AT_MOST: u8 = 1;",
-            "fn most_bytes() {}",
-            "const ALMOST: u8 = 1;",
-        ] {
-            assert_eq!(lines(plain_names, &[("crates/a/src/x.rs", text)]), [], "{text}");
-        }
-    }
 }

@@ -98,25 +98,4 @@ mod tests {
         let problems = sizes(&sources);
         assert!(problems[0].what.starts_with("2 of 10 files have 400 lines or more"), "{problems:?}");
     }
-
-    #[test]
-    fn a_file_says_what_goes_in_it() {
-        let good = Source::new("crates/a/src/lib.rs", "//! Things.\n");
-        for bad in ["use x;\n", "", "//!\n", "// Things.\n"] {
-            let bad = Source::new("crates/a/src/b.rs", bad);
-            assert_eq!(opening_lines(&[good.clone(), bad]).len(), 1);
-        }
-        assert_eq!(opening_lines(&[good, Source::new("crates/a/tests/it/main.rs", "use x;\n")]), []);
-    }
-
-    #[test]
-    fn names_that_say_nothing_are_refused() {
-        for path in ["crates/a/src/utils.rs", "crates/a/src/base/x.rs", "crates/a/tests/common/x.rs"] {
-            assert_eq!(names(&[Source::new(path, "")]).len(), 1, "{path}");
-        }
-        assert_eq!(names(&[Source::new("crates/a/src/net_utils.rs", "")]).len(), 1);
-        assert_eq!(names(&[Source::new("crates/a/src/x/mod.rs", "")]).len(), 1);
-        assert_eq!(names(&[Source::new("crates/a/src/x.rs", "pub(crate) mod helpers {\n}\n")]).len(), 1);
-        assert_eq!(names(&[Source::new("crates/a/src/core_clock.rs", "mod base_clock;\n")]), []);
-    }
 }
