@@ -11,79 +11,7 @@ const HUGE: &str = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB";
 const VM: &str = "/proc/sys/vm";
 
 /// Files and what they hold; what stands before the first blank is the path.
-const FILES: &str = "\
-/sys/kernel/mm/transparent_hugepage/enabled always [madvise] never
-/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled always [madvise] never
-/sys/kernel/mm/transparent_hugepage/defrag always defer [madvise] never
-/sys/block/vda/queue/scheduler [none] mq-deadline
-/proc/sys/vm/min_free_kbytes 67584
-/proc/sys/vm/dirty_ratio 20
-/proc/sys/vm/dirty_bytes 0
-/proc/sys/vm/overcommit_ratio 50
-/proc/sys/vm/overcommit_kbytes 0
-/proc/sys/vm/drop_caches 0
-/proc/sys/vm/twin_a 1
-/proc/sys/vm/twin_b 1
-/proc/sys/net/ipv4/ip_local_reserved_ports 
-/proc/sys/net/ipv4/ip_forward 0
-/proc/sys/net/ipv4/conf/all/forwarding 0
-/proc/sys/net/ipv4/conf/all/accept_redirects 1
-/proc/sys/net/ipv4/conf/eth0/forwarding 0
-/proc/sys/net/ipv4/conf/lo/forwarding 1
-/proc/sys/net/ipv6/conf/all/forwarding 0
-/proc/sys/net/ipv6/conf/lo/forwarding 1
-/proc/sys/net/ipv6/conf/all/disable_ipv6 0
-/proc/sys/net/ipv6/conf/eth0/disable_ipv6 1
-/proc/sys/net/ipv6/conf/lo/disable_ipv6 0
-/proc/sys/net/ipv6/conf/eth0/mtu 1400
-/proc/sys/net/ipv6/conf/lo/mtu 65535
-/proc/sys/kernel/watchdog 1
-/proc/sys/kernel/nmi_watchdog 0
-/proc/sys/kernel/soft_watchdog 1
-/sys/devices/system/cpu/intel_pstate/status active
-/sys/devices/system/cpu/intel_pstate/no_turbo 1
-/sys/devices/system/cpu/intel_pstate/max_perf_pct 60
-/sys/devices/system/cpu/intel_pstate/min_perf_pct 20
-/sys/devices/system/cpu/cpufreq/policy0/energy_performance_preference power
-/sys/devices/system/cpu/cpufreq/policy1/energy_performance_preference performance
-/sys/devices/system/cpu/smt/control on
-/sys/devices/system/cpu/present 0-3
-/sys/devices/system/cpu/online 0-3
-/sys/devices/system/cpu/cpu1/online 1
-/sys/devices/system/cpu/cpu2/online 0
-/sys/devices/system/cpu/cpu3/online 1
-/sys/devices/system/cpu/cpu1/cpuidle/state1/disable 1
-/sys/devices/system/cpu/cpu3/cpuidle/state1/disable 0
-/sys/devices/system/cpu/cpu1/hotplug/target 200
-/sys/devices/system/cpu/cpu1/hotplug/state 200
-/sys/devices/system/cpu/cpu0/hotplug/target 0
-/sys/devices/system/cpu/cpu0/hotplug/state 200
-/proc/sys/vm/nr_hugepages 0
-/proc/sys/vm/nr_hugepages_mempolicy 0
-/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages 0
-/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy 0
-/proc/sys/kernel/unprivileged_bpf_disabled 2
-/proc/sys/kernel/tainted 0
-/sys/block/vda/queue/nr_requests 64
-/sys/block/vda/queue/wbt_lat_usec 75000
-/proc/sys/net/ipv4/neigh/eth0/unres_qlen 101
-/proc/sys/net/ipv4/neigh/eth0/unres_qlen_bytes 212992
-/proc/sys/net/ipv4/neigh/eth0/retrans_time 100
-/proc/sys/net/ipv4/neigh/eth0/retrans_time_ms 1005
-/proc/sys/net/ipv4/neigh/eth0/base_reachable_time 30
-/proc/sys/net/ipv4/neigh/eth0/base_reachable_time_ms 30005
-/proc/sys/net/ipv4/route/gc_min_interval 0
-/proc/sys/net/ipv4/route/gc_min_interval_ms 500
-/proc/sys/net/ipv6/neigh/eth0/unres_qlen 101
-/proc/sys/net/ipv6/neigh/eth0/unres_qlen_bytes 212992
-/proc/sys/net/ipv6/neigh/eth0/retrans_time 100
-/proc/sys/net/ipv6/neigh/eth0/retrans_time_ms 1005
-/proc/sys/net/ipv6/neigh/eth0/base_reachable_time 30
-/proc/sys/net/ipv6/neigh/eth0/base_reachable_time_ms 30005
-/proc/sys/net/ipv6/route/gc_min_interval 0
-/proc/sys/net/ipv6/route/gc_min_interval_ms 500
-/proc/irq/7/smp_affinity_list 1
-/proc/irq/8/smp_affinity_list 0-3";
+const FILES: &str = include_str!("neighbours/files.txt");
 
 fn machine() -> Fake {
     let mut fake = cpufreq(2, 1, Rules::default());
@@ -210,44 +138,7 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
 
 #[test]
 fn what_a_write_moves_along_is_restored() {
-    let cases = "\
-file:/sys/kernel/mm/transparent_hugepage/enabled=never
-file:/sys/kernel/mm/transparent_hugepage/defrag=defer
-file:/sys/block/vda/queue/scheduler=mq-deadline
-sysctl.vm.dirty_bytes=500000000
-sysctl.vm.dirty_ratio=10
-sysctl.vm.dirty_bytes=500000000 sysctl.vm.dirty_ratio=10
-sysctl.vm.dirty_ratio=10 sysctl.vm.dirty_bytes=500000000
-sysctl.vm.nr_hugepages=1 sysctl.vm.nr_hugepages_mempolicy=2
-sysctl.vm.nr_hugepages_mempolicy=1 sysctl.vm.nr_hugepages=2
-file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=1 file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy=2
-file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy=1 file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=2
-sysctl.vm.nr_hugepages=1 file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=2
-file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=1 sysctl.vm.nr_hugepages_mempolicy=2
-sysctl.vm.overcommit_kbytes=100000
-sysctl.vm.overcommit_ratio=60
-sysctl.net.ipv4.ip_local_reserved_ports=8080
-sysctl.net.ipv4.ip_forward=1
-sysctl.net.ipv4.conf.all.forwarding=1
-sysctl.net.ipv6.conf.all.forwarding=1
-sysctl.net.ipv6.conf.all.disable_ipv6=1
-sysctl.net.ipv6.conf.lo.disable_ipv6=1
-file:/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled=never
-pstate.no_turbo=0
-sysctl.kernel.watchdog=0
-pstate=passive
-smt=off
-file:/sys/devices/system/cpu/cpu1/hotplug/target=0
-sysctl.net.ipv4.neigh.eth0.unres_qlen=7
-sysctl.net.ipv4.neigh.eth0.retrans_time=7
-sysctl.net.ipv4.neigh.eth0.base_reachable_time=7
-sysctl.net.ipv4.route.gc_min_interval=7
-sysctl.net.ipv6.neigh.eth0.unres_qlen=7
-sysctl.net.ipv6.neigh.eth0.retrans_time=7
-sysctl.net.ipv6.neigh.eth0.base_reachable_time=7
-sysctl.net.ipv6.route.gc_min_interval=7
-online@cpu1=0";
-    for case in cases.lines() {
+    for case in include_str!("neighbours/moved.txt").lines() {
         for (hold, in_bytes) in [(Hold::Held, false), (Hold::Set, false), (Hold::Held, true)] {
             let mut machine = machine();
             if in_bytes {

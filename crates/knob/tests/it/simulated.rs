@@ -201,61 +201,8 @@ fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
     differ.map(|path| format!("{path}: {:?}, {:?}", before.get(path), now.get(path))).collect()
 }
 
-/// What each machine can be told beyond clocks and governors.
-const BEYOND: [(&str, &[&str]); 4] = [
-    (
-        "amd-server",
-        &[
-            "governor=powersave",
-            "pstate=passive",
-            "pstate=guided governor=ondemand up_threshold=60 max_freq=1200000",
-            "pstate=passive governor=userspace freq=1200000 boost=0",
-            "boost=0",
-            "boost@policy3=0 max_freq=1200000",
-            "governor=powersave epp=power",
-            "cpu.online@cpu3=0",
-            "smt=off",
-        ],
-    ),
-    (
-        "laptop",
-        &[
-            "pstate=passive",
-            "pstate=passive governor=schedutil",
-            "pstate=passive governor=ondemand up_threshold=60 max_freq=1200000",
-            "pstate=passive governor=userspace freq=1200000",
-            "no_turbo=1",
-            "max_perf_pct=50 min_perf_pct=30",
-            "no_turbo=1 max_perf_pct=60 epp=power max_freq=1200000",
-            "hwp_dynamic_boost=1",
-            "epp=power",
-            "epp@policy3=77",
-            "governor=performance",
-            "cpuidle.disable@C10=1",
-            "cpuidle.disable@cpu1/C6=1 cpuidle.governor=ladder",
-            "cpu.online@cpu3=0",
-            "smt=off",
-            "cpuidle.disable@cpu1/C6=1 epp=power smt=off",
-            "cpu.online@cpu3=0 epp=power max_freq=1200000",
-            "cpu.online@cpu3=0 governor=performance",
-            "pmqos.resume_latency_us@cpu2=50",
-            "pmqos.resume_latency_us=n/a",
-        ],
-    ),
-    (
-        "board",
-        &[
-            "boost=1",
-            "boost=1 max_freq=1200000",
-            "boost=1 governor=ondemand up_threshold=60",
-            "governor=conservative freq_step=7",
-            "cpuidle.disable=1",
-            "cpuidle.governor=ladder pmqos.resume_latency_us@cpu1=300",
-            "cpu.online@cpu5=0",
-        ],
-    ),
-    ("quadcore", &["sched.mc_power_savings=2", "cpu.online@cpu2=0"]),
-];
+/// What each machine can be told beyond clocks and governors: a machine and a setting.
+const BEYOND: &str = include_str!("beyond.txt");
 
 fn world_of(name: &str) -> SimWorld {
     let text = Profile::builtin_text(name).unwrap();
@@ -269,24 +216,22 @@ fn world_of(name: &str) -> SimWorld {
 
 #[test]
 fn whatever_else_is_turned_leaves_no_file_of_the_cpus_other_than_it_was() {
-    for (name, settings) in BEYOND {
-        for turned in settings {
-            for hold in [Hold::Held, Hold::Set] {
-                let mut world = world_of(name);
-                let machine = world.machine(Side::Near).unwrap();
-                let before = whole(machine);
-                let setting = Setting::parse(turned).unwrap();
-                let applied = apply(machine, &setting, hold, &Selection::everywhere())
-                    .unwrap_or_else(|error| panic!("{name}: {turned}: {error}"));
-                assert_ne!(whole(machine), before, "{name}: {turned}");
-                let now = world.now_ns();
-                world.wait(Some(now + 50_000_000));
-                let machine = world.machine(Side::Near).unwrap();
-                assert_eq!(verify(machine, &applied), [], "{name}: {turned}");
-                let restored = restore(machine, &applied.entries, false);
-                assert!(restored.complete() && restored.inexact.is_empty(), "{name}: {turned}: {restored:?}");
-                assert_eq!(whole(machine), before, "{name}: {turned}");
-            }
+    for (name, turned) in BEYOND.lines().map(|line| line.split_once(": ").unwrap()) {
+        for hold in [Hold::Held, Hold::Set] {
+            let mut world = world_of(name);
+            let machine = world.machine(Side::Near).unwrap();
+            let before = whole(machine);
+            let setting = Setting::parse(turned).unwrap();
+            let applied = apply(machine, &setting, hold, &Selection::everywhere())
+                .unwrap_or_else(|error| panic!("{name}: {turned}: {error}"));
+            assert_ne!(whole(machine), before, "{name}: {turned}");
+            let now = world.now_ns();
+            world.wait(Some(now + 50_000_000));
+            let machine = world.machine(Side::Near).unwrap();
+            assert_eq!(verify(machine, &applied), [], "{name}: {turned}");
+            let restored = restore(machine, &applied.entries, false);
+            assert!(restored.complete() && restored.inexact.is_empty(), "{name}: {turned}: {restored:?}");
+            assert_eq!(whole(machine), before, "{name}: {turned}");
         }
     }
 }
