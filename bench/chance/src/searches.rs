@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use crate::row::{Limit, Row, Table, once, row};
 use crate::surfaces::{FAMILIES, Surface, drawn, read, readings};
-use powerband_advice::why::{Question, Runs, Subset, explain};
 use powerband_advice::{
     Ask, Candidate, Coordinates, Data, Factor, FactorKind, Observation, Prior, Process, Search,
     SearchConclusion as End, SearchStage, Space,
@@ -326,36 +325,6 @@ fn coverage() -> Table {
     }
 }
 
-/// Explanations of a gain on known worths, some of them far from additive: bars of parts that hold the truth.
-fn bars() -> Table {
-    let case = |players: usize| {
-        let play = move |key| {
-            let mut draws = Draws::new(key, Purpose::Trial, 0, 0);
-            let all = Subset::all(players);
-            let noise_sd = 0.01;
-            let blocks = 3 + draws.below(3) as usize;
-            let (mut truth, mut noisy) = (Vec::new(), Vec::new());
-            for bits in 0..1_usize << players {
-                let subset = Subset::of(&(0..players).filter(|player| bits >> player & 1 == 1).collect::<Vec<_>>());
-                let level = if subset.is_empty() { 4.6 } else { 4.6 - draws.between(0.0, 0.3) };
-                truth.push(Runs { subset, ln_values: vec![level] });
-                let repeats = if subset.is_empty() || subset == all { blocks } else { 1 };
-                let ln_values = (0..repeats).map(|_| level + noise_sd * draws.normal()).collect();
-                noisy.push(Runs { subset, ln_values });
-            }
-            let of = |runs| explain(&Question { players, runs, noise_sd, draws: None, seed: key }).unwrap();
-            let (want, have) = (of(&truth), of(&noisy));
-            let parts = have.shares.iter().chain([&have.whole, &have.together]);
-            let wanted = want.shares.iter().chain([&want.whole, &want.together]);
-            let held = parts.zip(wanted).map(|(have, want)| once(have.low <= want.saved && want.saved <= have.high));
-            vec![held.sum::<f64>() / (players + 2) as f64]
-        };
-        row((&format!("{players} knobs"), ""), 300, &[Limit::Within(86.0, 96.0)], play)
-    };
-    let rows = vec![case(2), case(3)];
-    Table { part: PART, title: "Bars of explanations", from: "nine of ten, as measured", columns: &["held, %"], rows }
-}
-
 /// A hundred thousand settings of five knobs, of which two change the goal and two what is limited.
 fn large() -> Table {
     const SIDES: [u16; 5] = [20, 20, 10, 5, 5];
@@ -379,5 +348,5 @@ fn large() -> Table {
 }
 
 pub(crate) fn tables() -> Vec<Table> {
-    vec![certificates(), servers(), safe(), races(), coverage(), bars(), large()]
+    vec![certificates(), servers(), safe(), races(), coverage(), large()]
 }

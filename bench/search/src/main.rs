@@ -10,7 +10,6 @@ mod score;
 mod searchers;
 mod simulated;
 mod surface;
-mod why_table;
 mod wide;
 
 use std::path::{Path, PathBuf};
@@ -142,13 +141,6 @@ fn model_rows(surfaces: &[Surface<'_>], arguments: &Arguments) {
         let columns = model_table::columns(&(surface.table)(arguments.seed), arguments.sets, arguments.louder);
         for (metric, column) in ["watts", "tail"].iter().zip(columns.iter().flatten()) {
             say(&format!("{:<14} {metric:<6} {}", surface.name, column.words()));
-        }
-    }
-    say("\nshares of the gain, the settings between start and best run once each");
-    for surface in surfaces {
-        let table = (surface.table)(arguments.seed);
-        if let Some(words) = why_table::words(&table, 10 * arguments.sets, arguments.louder) {
-            say(&format!("{:<14} {words}", surface.name));
         }
     }
 }

@@ -18,8 +18,6 @@ mod process;
 mod search;
 mod space;
 
-pub mod why;
-
 pub use answer::{
     Ask, Candidate, Certificate, Confirmed, Held, Interval, Observation, ProvisionalAnswer, SearchConclusion,
     SearchStage, UndecidedReason, Unproved,

@@ -109,7 +109,7 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     let settings = settings(plan, world, &narrow, &mut notes)?;
     let settings = with_reference(plan, settings)?;
     let known = |knob: &KnobRef| narrow.declared.find(&knob.name).map_or_else(|| resolve_knob(&knob.name), Ok);
-    let ByCost { mut settings, order: cost_order, note } =
+    let ByCost { settings, order: cost_order, note } =
         by_cost(plan, settings, &|knob| known(knob).map(|knob| knob.name).map_err(ResolveError::from))?;
     let alone = world.machine(Side::Far).is_none().then(|| plan.load.facts().without_peer.map(str::to_owned)).flatten();
     let caveats: Vec<String> = note.into_iter().chain(alone).collect();
@@ -139,9 +139,8 @@ pub fn resolve(plan: &Plan, world: &mut dyn World) -> Result<Resolved, ResolveEr
     }
     let mut search = None;
     if let Some(asked) = asked {
-        let (sought, judged, between) = asked.search(metrics, settings.get(1..).unwrap_or_default());
+        let (sought, judged) = asked.search(metrics);
         (search, metrics) = (Some(sought), judged);
-        settings.extend(between);
     }
     let variants = variants(&plan.load, &rules.hooks, &settings)?;
     let machine = identity(world, Side::Near, |machine| machine.name);

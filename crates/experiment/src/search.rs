@@ -8,9 +8,6 @@ use crate::{Plan, PlanError, Tune};
 /// Most settings a search chooses from.
 pub(crate) const MAX_SEARCHED: usize = 100_000;
 
-/// Most settings next to those, which are there to tell which knob did it.
-const MAX_BETWEEN: usize = 5000;
-
 /// A search as asked, before it is known what is measured here.
 pub(crate) struct Asked {
     space: Space,
@@ -70,13 +67,8 @@ impl Asked {
         Ok(texts)
     }
 
-    /// What is searched over `settings`, the baseline not among them; the metrics with those it is about judged and in
-    /// front, as it sees them; and the settings between, which come behind all others.
-    pub(crate) fn search(
-        self,
-        mut metrics: Vec<Metric>,
-        settings: &[Setting],
-    ) -> (SearchPlan, Vec<Metric>, Vec<Setting>) {
+    /// What is searched, and the metrics: those it is about judged and in front, as it sees them.
+    pub(crate) fn search(self, mut metrics: Vec<Metric>) -> (SearchPlan, Vec<Metric>) {
         let place = |metric: &Metric| {
             let goal = (metric.name == self.goal.name && self.measured.is_some()).then_some(0);
             goal.or_else(|| Some(1 + self.requirements.iter().position(|it| it.metric == metric.name)?))
@@ -93,25 +85,17 @@ impl Asked {
         let of = self.space.factors(&metrics);
         let found_at = self.space.found_at().and_then(|place| u32::try_from(place + 1).ok());
         let found = if self.measured.is_none() { self.space.found_value(&self.goal.name) } else { None };
-        let unplaced = found_at.is_none() && self.space.differs_by_factors(&of);
-        let (between, levels) = if unplaced && self.measured.is_some() {
-            self.space.between(&of, settings, MAX_BETWEEN)
-        } else {
-            (Vec::new(), Vec::new())
-        };
         let search = SearchPlan {
             goal: SearchGoal { found, ..self.goal },
             requirements: self.requirements,
             safe: self.safe,
-            found: if unplaced { of.found } else { Vec::new() },
-            between: levels,
             factors: of.factors,
             points: of.points,
             found_at,
             only_held: self.space.only_held(),
             noise: std::collections::BTreeMap::new(),
         };
-        (search, metrics, between)
+        (search, metrics)
     }
 }
 
@@ -146,7 +130,7 @@ fn requirements(texts: &[String]) -> Result<Vec<Requirement>, PlanError> {
     let all: Vec<Requirement> = texts.iter().map(|text| Requirement::parse(text)).collect::<Result<_, _>>()?;
     for (place, one) in all.iter().enumerate() {
         if one.limit <= 0.0 && !one.relative {
-            return Err(search_error(format!("{one}: a search compares by ratios, so a limit must be above 0")));
+            return Err(search_error(format!("{one}: tune compares by ratios, so a limit must be above 0")));
         }
         if all[..place].iter().any(|other| other.metric == one.metric) {
             return Err(search_error(format!("{} is required twice; give it one limit", one.metric)));

@@ -1,5 +1,5 @@
 //! The space of a search: what settings differ in, as factors with levels, and which of them the machine was found in.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use powerband_knob::{Named, RankedValue, Selection, for_side, level, plan as plan_steps, trend};
 use powerband_machine::World;
@@ -42,8 +42,6 @@ pub(crate) struct Space {
     columns: Vec<Column>,
     /// By setting and column: the place of its value.
     cells: Vec<Vec<Option<usize>>>,
-    /// By setting, the column of each of its assignments; empty where a part of a setting cannot be turned.
-    assigned: Vec<Vec<usize>>,
 }
 
 /// The factors of a space, and what they are at its settings.
@@ -51,10 +49,6 @@ pub(crate) struct Factors {
     pub(crate) factors: Vec<SearchFactor>,
     /// The level of each at each setting.
     pub(crate) points: Vec<Vec<Option<u16>>>,
-    /// The level of each that the machine was found at.
-    pub(crate) found: Vec<Option<u16>>,
-    /// The column each is of.
-    columns: Vec<usize>,
 }
 
 impl Space {
@@ -73,24 +67,23 @@ impl Space {
             })
             .collect::<Result<_, ResolveError>>()?;
         let columns = reader.columns;
-        let assigned = rows.iter().map(|row| row.iter().map(|(column, _)| *column).collect()).collect();
         let row = |cells: Vec<(usize, usize)>| {
             let mut row = vec![None; columns.len()];
             cells.into_iter().for_each(|(column, value)| row[column] = Some(value));
             row
         };
         let cells = rows.into_iter().map(row).collect();
-        Ok(Space { columns, cells, assigned })
+        Ok(Space { columns, cells })
     }
 
     /// Of columns and the place of each one's value at each setting, which is turned whole or not at all.
     pub(crate) fn whole(columns: Vec<Column>, cells: Vec<Vec<Option<usize>>>) -> Space {
-        Space { columns, cells, assigned: Vec::new() }
+        Space { columns, cells }
     }
 
     /// The factors, and the level of each at each setting.
     pub(crate) fn factors(&self, metrics: &[Metric]) -> Factors {
-        let (mut factors, mut columns, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        let mut factors = Vec::new();
         let mut points: Vec<Vec<Option<u16>>> = vec![Vec::new(); self.cells.len()];
         for (place, column) in self.columns.iter().enumerate() {
             let everywhere = self.cells.iter().all(|row| row[place].is_some());
@@ -102,45 +95,9 @@ impl Space {
                     point.push(row[place].and_then(|value| levels[value]));
                 }
                 factors.push(column.factor(kind, metrics));
-                columns.push(place);
-                found.push(column.values.iter().position(|value| value.found).and_then(|value| levels[value]));
             }
         }
-        Factors { factors, points, found, columns }
-    }
-
-    /// Whether every knob that all settings turn alike was found so: else it has its part in any change, and is no factor.
-    pub(crate) fn differs_by_factors(&self, of: &Factors) -> bool {
-        let fixed = (0..self.columns.len()).filter(|place| !of.columns.contains(place));
-        fixed.flat_map(|place| &self.columns[place].values).all(|value| value.found)
-    }
-
-    /// Settings that turn only some of the knobs of one of `settings`, the machine's own among them, with their levels; none
-    /// where that cannot be had, or there are more of them than `most`.
-    pub(crate) fn between(
-        &self,
-        of: &Factors,
-        settings: &[Setting],
-        most: usize,
-    ) -> (Vec<Setting>, Vec<Vec<Option<u16>>>) {
-        let mut between: BTreeMap<Vec<Option<u16>>, Setting> = BTreeMap::new();
-        for ((setting, assigned), point) in settings.iter().zip(&self.assigned).zip(&of.points) {
-            for kept in parts(&of.columns.iter().copied().filter(|place| assigned.contains(place)).collect()) {
-                let level = |(level, column): (&Option<u16>, &usize)| level.filter(|_| kept.contains(column));
-                let levels: Vec<Option<u16>> = point.iter().zip(&of.columns).map(level).collect();
-                if between.contains_key(&levels) || of.points.contains(&levels) {
-                    continue;
-                }
-                if between.len() == most {
-                    return (Vec::new(), Vec::new());
-                }
-                let own = setting.assignments.iter().zip(assigned).filter(|(_, column)| kept.contains(column));
-                let assignments = own.map(|(assignment, _)| assignment.clone()).collect();
-                between.insert(levels, Setting { name: None, assignments });
-            }
-        }
-        let (levels, settings) = between.into_iter().unzip();
-        (settings, levels)
+        Factors { factors, points }
     }
 
     /// Whether one of the knobs cannot be set for good.
@@ -190,21 +147,6 @@ impl Space {
         };
         self.columns.iter().position(fits)
     }
-}
-
-/// Parts of some columns that are worth running between nothing and all of them: every part of up to four, of more all but
-/// one or two, as a governor and its tunable count as one.
-fn parts(columns: &BTreeSet<usize>) -> Vec<BTreeSet<usize>> {
-    let all: Vec<usize> = columns.iter().copied().collect();
-    let without = |out: &[usize]| -> BTreeSet<usize> { all.iter().copied().filter(|it| !out.contains(it)).collect() };
-    if all.len() <= 4 {
-        let picked = |bits: usize| (0..all.len()).filter(|at| bits >> at & 1 == 1).map(|at| all[at]).collect();
-        return (1..(1_usize << all.len()).saturating_sub(1)).map(picked).collect();
-    }
-    all.iter()
-        .flat_map(|&a| all.iter().filter(move |&&b| a <= b).map(move |&b| [a, b]))
-        .map(|out| without(&out))
-        .collect()
 }
 
 fn governors(setting: &Setting) -> Vec<String> {

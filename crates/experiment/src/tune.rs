@@ -7,7 +7,6 @@ use powerband_advice::{
     SearchStage,
 };
 use powerband_record::{BlockDone, CloseReason, Event, Finding, Outcome, SearchPhase, SearchPlan, Started, Void};
-use powerband_stats::{Slot, block_order};
 
 use crate::levels::level_of;
 use crate::trials::{Course, End, Found, TRIES, Trials, conduct, index};
@@ -16,13 +15,11 @@ use crate::{Bench, Fatal, Journal};
 mod answer;
 mod problem;
 mod rehearsal;
-mod why;
 
 use answer::{Values, finding, phase, standing};
 use problem::problem;
 pub use rehearsal::cover;
 pub(crate) use rehearsal::{equal_levels, refused_levels};
-use why::Gain;
 
 /// What the reason begins with why a setting that cannot be turned left.
 pub(crate) fn refused(why: &str) -> String {
@@ -61,9 +58,6 @@ struct Searching<'a> {
     under_way: Option<SearchStage>,
     longest_trial_ns: u64,
     answer: Option<Answer>,
-    /// The answer's gain, where several knobs made it, or why that cannot be shared among them.
-    gain: Option<Gain>,
-    unshared: Option<String>,
     notes: Vec<String>,
 }
 
@@ -79,7 +73,6 @@ impl Course for Searching<'_> {
                 Ask::Run(who) => who,
                 Ask::End(answer) => {
                     self.answer = Some(answer);
-                    self.explain(trials)?;
                     let cut_short = self.started.budget_ns.is_some() && self.search.is_cut_short();
                     return Ok(if cut_short { CloseReason::Budget } else { CloseReason::Decided });
                 }
@@ -89,7 +82,6 @@ impl Course for Searching<'_> {
                 self.search.set_runs_left(0);
                 if let Ask::End(answer) = self.search.ask() {
                     self.answer = Some(answer);
-                    self.explain(trials)?;
                 }
                 return Ok(CloseReason::Budget);
             }
@@ -118,13 +110,15 @@ impl Course for Searching<'_> {
         });
         let standing = self.search.standing();
         let mut told = finding(&self.values, &self.search, self.answer.as_ref(), &standing, reason);
+        self.values.without_ratios(&mut told, |setting, metric| {
+            let at = metrics.iter().position(|it| it.name == *metric)?;
+            let values = self.measured.get(&setting)?.get(at)?;
+            let level = level_of(metric, setting, values, true)?;
+            Some((level.typical, values.iter().any(|value| *value <= 0.0)))
+        });
         if self.started.budget_ns.is_some() {
             told.trials_needed = self.search.runs_needed().filter(|runs| *runs > 0);
         }
-        let data = self.search.data(Modelled::Goal);
-        let shares = self.gain.and_then(|gain| gain.shares(&self.in_blocks, &data, self.started.seed));
-        (told.shares, told.together) = shares.unwrap_or_default();
-        told.unshared = self.unshared;
         Found {
             blocks: self.blocks,
             levels: levels.collect(),
@@ -141,7 +135,7 @@ impl<'a> Searching<'a> {
             started,
             plan,
             search,
-            values: Values { plan },
+            values: Values { plan, start: BTreeMap::new() },
             measured: BTreeMap::new(),
             in_blocks: BTreeMap::new(),
             candidate: None,
@@ -149,8 +143,6 @@ impl<'a> Searching<'a> {
             under_way: None,
             longest_trial_ns: 0,
             answer: None,
-            gain: None,
-            unshared: None,
             notes: Vec::new(),
         }
     }
@@ -187,6 +179,9 @@ impl<'a> Searching<'a> {
             match answer {
                 Ok(outcome) => {
                     trials.count(&outcome);
+                    if setting == 0 {
+                        self.values.begin(&outcome);
+                    }
                     self.take(setting, &outcome);
                     let settle_ns = if setting == 0 { 0 } else { self.started.settle_ns.min(took_ns) };
                     let told = self.values.told(who, &outcome);
@@ -236,62 +231,6 @@ impl<'a> Searching<'a> {
             let value = outcome.metrics.get(&self.plan.goal.name).copied().filter(|value| *value > 0.0);
             self.in_blocks.entry(setting).or_default().extend(value);
         }
-    }
-
-    /// Runs the settings between the baseline and the answer, in a block with both, where there is time for it.
-    fn explain(&mut self, trials: &mut Trials<'_>) -> Result<(), End> {
-        let Some(Answer::Confirmed(answer)) = &self.answer else { return Ok(()) };
-        let winner = self.values.setting(answer.point);
-        match Gain::of(self.plan, self.search.space(), winner) {
-            Ok(gain) => self.gain = gain,
-            Err(why) => self.unshared = Some(why),
-        }
-        let Some(gain) = &self.gain else { return Ok(()) };
-        let mut settings = gain.to_run(&self.in_blocks);
-        if settings.is_empty() {
-            return Ok(());
-        }
-        if self.no_time(trials, settings.len() as u64 + 2) || self.blocks >= self.started.max_blocks {
-            self.unshared = Some("there was no time for the settings between the baseline and the answer".into());
-            return Ok(());
-        }
-        settings.extend([0, winner]);
-        let slots: Vec<Slot> = settings.iter().map(|&setting| Slot::first(setting as usize)).collect();
-        self.under_way = Some(SearchStage::Done);
-        let block = self.blocks + 1;
-        for slot in block_order(self.started.seed, block, &slots) {
-            if !self.run_between(trials, index(slot.setting), block)? {
-                break;
-            }
-        }
-        self.complete_block(trials, SearchPhase::Explaining)
-    }
-
-    /// One run between the baseline and the answer; whether it brought something, so that going on makes sense. What
-    /// cannot be turned, or fails, would only do so again.
-    fn run_between(&mut self, trials: &mut Trials<'_>, setting: u32, block: u32) -> Result<bool, End> {
-        let label = &self.started.settings[setting as usize].label;
-        let mut last = Void::Stopped;
-        for _ in 0..TRIES {
-            match trials.one(block, setting, 0, |outcome| self.values.fit(outcome))? {
-                Ok(outcome) => {
-                    trials.count(&outcome);
-                    self.take(setting, &outcome);
-                    return Ok(true);
-                }
-                Err(Void::NotTurned { why }) => {
-                    self.unshared = Some(format!("{label}, which lies between, cannot be set: {why}"));
-                    trials.leave(setting, block, &refused(&why))?;
-                    return Ok(false);
-                }
-                Err(why) => last = why,
-            }
-            if matches!(last, Void::LoadFailed { .. } | Void::Lossy { .. }) {
-                break;
-            }
-        }
-        self.unshared = Some(format!("{label}, which lies between, gave nothing valid: {last}"));
-        Ok(false)
     }
 
     /// Ends the block when the next run belongs to another one, and says where the search stands.

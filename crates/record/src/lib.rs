@@ -72,7 +72,7 @@ pub use recording::{Recorded, Recording};
 pub use requirement::{LimitSide, Requirement, RequirementError, RequirementFinding, RequirementStanding, Standing};
 pub use search::{
     SearchChange, SearchEnd, SearchExpected, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchKept,
-    SearchPhase, SearchPlan, SearchRole, SearchShare, SearchStanding, SearchUnproved,
+    SearchPhase, SearchPlan, SearchRole, SearchStanding, SearchUnproved,
 };
 pub use seen::seen;
 pub use setting::{Assignment, Axis, BASELINE, KnobRef, Setting, SettingError, split_words};

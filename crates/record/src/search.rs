@@ -24,13 +24,6 @@ pub struct SearchPlan {
     /// The setting that the machine was in as found, where one of them is that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_at: Option<u32>,
-    /// Where none of them is: the level that the machine was found at in each factor, absent where it is none of the levels.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub found: Vec<Option<u16>>,
-    /// Settings behind the searched ones that turn a part of the knobs of one of those and leave the others as found, by
-    /// their levels: they are never an answer, but tell which knob did it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub between: Vec<Vec<Option<u16>>>,
     /// One of the knobs is held for the length of a command and never for good: the answer is typed with `with`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_held: bool,
@@ -107,8 +100,6 @@ pub enum SearchPhase {
     Confirming,
     /// Few settings, all in blocks.
     Racing,
-    /// Measuring settings between the baseline and the answer, to see which knob did it.
-    Explaining,
     /// The end.
     Done,
 }
@@ -183,15 +174,6 @@ pub struct SearchFinding {
     pub trials_needed: Option<u32>,
     /// Different settings tried, the baseline among them.
     pub tried: u32,
-    /// What each knob has to do with it, the shares adding up to the whole change; empty where it was not explained.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub shares: Vec<SearchShare>,
-    /// What the knobs do together beyond the sum of what each does alone; contained in the shares.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<SearchShare>,
-    /// Why a confirmed change of several knobs is not shared among them, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unshared: Option<String>,
 }
 
 /// A change of the goal, relative to the baseline (-0.1 = 10 % less), with its 95 % interval where one was measured.
@@ -239,19 +221,4 @@ pub struct SearchKept {
     /// How certain it is that it keeps the limit, 0..1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<f64>,
-}
-
-/// What one knob has to do with a change of the goal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct SearchShare {
-    /// The knob as in the settings, several that cannot be turned alone with blanks between; empty for what only several do together.
-    pub factor: String,
-    /// Its part of the change, relative to the baseline.
-    pub change: f64,
-    /// Lower end of its 90 % bar.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub low: Option<f64>,
-    /// Upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use powerband_record::{
     Better, CloseReason, CommandEnd, FailedTrials, RequirementFinding, Resumption, SearchChange, SearchEnd, SearchKept,
-    SearchShare, SearchStanding, SearchUnproved, Verdict,
+    SearchStanding, SearchUnproved, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -418,15 +418,6 @@ pub struct SearchRow {
     /// Where it stood after each block, one trial each but while settings are raced or confirmed: the provisional answer first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub course: Vec<SearchStanding>,
-    /// What each knob has to do with the change.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub shares: Vec<SearchShare>,
-    /// What the knobs do together beyond the sum of what each does alone; contained in the shares.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<SearchShare>,
-    /// Why the change is not shared among several knobs, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unshared: Option<String>,
 }
 
 /// A trial that does not count.

@@ -280,9 +280,8 @@ pub fn resolve_table(plan: &Plan, table: &TableMachine) -> Result<Resolved, Reso
     }
     let mut search = None;
     if let Some(asked) = asked {
-        let sought;
-        (sought, metrics, _) = asked.search(metrics, settings.get(1..).unwrap_or_default());
-        search = Some(sought);
+        let (sought, judged) = asked.search(metrics);
+        (search, metrics) = (Some(sought), judged);
     }
     let started = Started {
         machine: table.name.clone(),

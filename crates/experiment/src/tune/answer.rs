@@ -1,12 +1,14 @@
 //! What trials tell a search, and what it answers, in the journal's words: back from logarithms to the metrics' own units.
+use std::collections::BTreeMap;
+
 use powerband_advice::SearchStage;
 use powerband_advice::{
     Candidate, Certificate, Confirmed, Interval, MetricIndex as Modelled, Observation, ProvisionalAnswer, Search,
     SearchConclusion as Answer, UndecidedReason, Unproved,
 };
 use powerband_record::{
-    Better, CloseReason, Outcome, SearchChange, SearchEnd, SearchExpected, SearchFinding, SearchKept, SearchPhase,
-    SearchPlan, SearchStanding, SearchUnproved, Void,
+    Better, CloseReason, MetricName, Outcome, SearchChange, SearchEnd, SearchExpected, SearchFinding, SearchKept,
+    SearchPhase, SearchPlan, SearchStanding, SearchUnproved, Void,
 };
 
 use super::counted;
@@ -16,32 +18,55 @@ use crate::search::kept_by;
 /// A goal known without measuring that the baseline has no value for is worse there than anywhere by this share.
 const BEYOND: f64 = 0.001;
 
+/// The least share of its limit, or of the baseline's reading where that is what it is compared with, that a reading counts as: nothing
+/// has a ratio to 0.
+const MIN_SHARE: f64 = 0.01;
+
 /// Values on the way between trials and a search.
-#[derive(Clone, Copy)]
 pub(super) struct Values<'a> {
     pub(super) plan: &'a SearchPlan,
+    /// The baseline's first readings, by metric.
+    pub(super) start: BTreeMap<MetricName, f64>,
 }
 
 impl Values<'_> {
     /// The setting of a point.
-    pub(super) fn setting(self, point: usize) -> u32 {
+    pub(super) fn setting(&self, point: usize) -> u32 {
         let setting = counted(point);
         if self.plan.found_at == Some(setting) { 0 } else { setting }
     }
 
-    /// Whether a search can make use of an outcome: it compares ratios.
+    /// The limit or the baseline's reading that a metric's readings have ratios to; none while the baseline was not run.
+    fn scale(&self, metric: &MetricName) -> Option<f64> {
+        let limit = self.plan.requirements.iter().find(|limit| limit.metric == *metric && !limit.relative);
+        limit.map(|limit| limit.limit).or_else(|| self.start.get(metric).copied())
+    }
+
+    /// Metrics of which a trial must have a reading: the goal, unless it is a knob's value, and what is limited.
+    fn needed(&self) -> impl Iterator<Item = &MetricName> {
+        let goal = Some(&self.plan.goal.name).filter(|_| self.plan.goal.known.is_empty());
+        goal.into_iter().chain(self.plan.requirements.iter().map(|limit| &limit.metric))
+    }
+
+    /// Takes a valid trial of the baseline for what others are compared with, if it is the first.
+    pub(super) fn begin(&mut self, outcome: &Outcome) {
+        let readings = self.needed().filter_map(|name| Some((name.clone(), *outcome.metrics.get(name)?)));
+        let readings: Vec<_> = readings.collect();
+        readings.into_iter().for_each(|(name, value)| _ = self.start.entry(name).or_insert(value));
+    }
+
+    /// Whether a search can make use of an outcome.
     ///
     /// # Errors
     /// [`Void::NoMetric`] for the first metric that has none, [`Void::LoadFailed`] where the command failed.
-    pub(super) fn fit(self, outcome: &Outcome) -> Result<(), Void> {
+    pub(super) fn fit(&self, outcome: &Outcome) -> Result<(), Void> {
         if let Some(status) = outcome.failure() {
             return Err(Void::LoadFailed { why: format!("the command ended with {status}") });
         }
-        let goal = Some(&self.plan.goal.name).filter(|_| self.plan.goal.known.is_empty());
-        for name in goal.into_iter().chain(self.plan.requirements.iter().map(|limit| &limit.metric)) {
+        for name in self.needed() {
             let why = match outcome.metrics.get(name) {
-                Some(value) if *value > 0.0 && value.is_finite() => continue,
-                Some(value) => format!("it is {value}, and a search compares ratios"),
+                Some(value) if value.is_finite() && (*value > 0.0 || self.scale(name).is_some()) => continue,
+                Some(value) => format!("it is {value}, and tune compares others with that by ratios"),
                 None => "it was not measured".into(),
             };
             return Err(Void::NoMetric { metric: name.clone(), why });
@@ -50,16 +75,39 @@ impl Values<'_> {
     }
 
     /// What a valid trial tells.
-    pub(super) fn told(self, who: Candidate, outcome: &Outcome) -> Observation {
-        let log = |name: &str| libm::log(outcome.metrics.get(name).copied().unwrap_or(1.0));
+    pub(super) fn told(&self, who: Candidate, outcome: &Outcome) -> Observation {
+        let log = |name: &MetricName| {
+            let value = outcome.metrics.get(name).copied().unwrap_or(1.0);
+            libm::log(value.max(self.scale(name).map_or(0.0, |scale| MIN_SHARE * scale)))
+        };
         let goal = &self.plan.goal;
         let goal = if goal.known.is_empty() { signed(goal.better, log(&goal.name)) } else { self.known(who) };
         let bounds = self.plan.requirements.iter().map(|limit| signed(kept_by(limit), log(&limit.metric)));
         Observation::Valid { goal, bounds: bounds.collect() }
     }
 
+    /// Puts levels in the place of what came of ratios, where a reading of the answer is 0 or below.
+    pub(super) fn without_ratios(
+        &self,
+        found: &mut SearchFinding,
+        of: impl Fn(u32, &MetricName) -> Option<(f64, bool)>,
+    ) {
+        let Some(setting) = found.setting else { return };
+        let change = |name: &MetricName| {
+            let ((answer, by_level), (start, _)) = (of(setting, name)?, of(0, name)?);
+            (by_level && start > 0.0).then_some(answer / start - 1.0)
+        };
+        if let Some(change) = change(&self.plan.goal.name).filter(|_| self.plan.goal.known.is_empty()) {
+            found.change = Some(SearchChange { change, low: None, high: None });
+        }
+        for (kept, limit) in found.kept.iter_mut().zip(&self.plan.requirements) {
+            let level = of(setting, &kept.metric).filter(|(_, by_level)| *by_level).map(|(level, _)| level);
+            kept.typical = if limit.relative { change(&kept.metric) } else { level }.unwrap_or(kept.typical);
+        }
+    }
+
     /// The goal where it is a knob's value.
-    fn known(self, who: Candidate) -> f64 {
+    fn known(&self, who: Candidate) -> f64 {
         let goal = &self.plan.goal;
         let of = |value: f64| signed(goal.better, libm::log(value));
         match who {
@@ -71,16 +119,16 @@ impl Values<'_> {
     }
 
     /// Whether a change of the goal means something: not where the baseline has no value of the knob.
-    fn has_change(self) -> bool {
+    fn has_change(&self) -> bool {
         self.plan.goal.known.is_empty() || self.plan.goal.found.is_some()
     }
 
     /// A difference of logarithms as a relative change.
-    fn change(self, difference: f64) -> f64 {
+    fn change(&self, difference: f64) -> f64 {
         libm::expm1(signed(self.plan.goal.better, difference))
     }
 
-    fn interval(self, gain: Interval) -> SearchChange {
+    fn interval(&self, gain: Interval) -> SearchChange {
         let (low, high) = match self.plan.goal.better {
             Better::Lower => (gain.low, gain.high),
             Better::Higher => (gain.high, gain.low),
@@ -145,9 +193,6 @@ pub(super) fn finding(
         trials_needed: None,
         unproved: now.unproved.iter().filter_map(|it| unproved(values, it)).collect(),
         tried: provisional.tried,
-        shares: Vec::new(),
-        together: None,
-        unshared: None,
     };
     match answer {
         None => SearchFinding { why: Some(unfinished(reason).into()), ..base },

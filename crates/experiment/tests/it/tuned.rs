@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 
 use powerband_experiment::{FormulaBench, Halt, Past, run};
 use powerband_record::{
-    Better, BlockDone, CloseReason, Event, Finding, Metric, Outcome, PlannedSetting, PlannedTrial, Requirement,
-    SearchEnd, SearchFactor, SearchFactorKind, SearchFinding, SearchGoal, SearchPhase, SearchPlan, Started, Void,
+    Better, CloseReason, Event, Finding, Metric, Outcome, PlannedTrial, Requirement, SearchEnd, SearchFactor,
+    SearchFactorKind, SearchGoal, SearchPlan, Started, Void,
 };
 use powerband_stats::{Draws, Purpose};
 
@@ -52,7 +52,7 @@ fn laws(started: &Started, setting: u32) -> (f64, f64) {
     let values = setting.checked_sub(1).map_or((found[0], found[1]), |point| {
         let plan = started.search.as_ref().unwrap();
         // What a setting leaves alone is as found.
-        let levels = plan.points.iter().chain(&plan.between).nth(point as usize).unwrap();
+        let levels = &plan.points[point as usize];
         let value = |at: usize| match &plan.factors[at].kind {
             SearchFactorKind::Numbers(values) => levels[at].map_or(found[at], |level| values[usize::from(level)]),
             _ => 0.0,
@@ -103,110 +103,6 @@ fn it_finds_the_cheapest_setting_within_the_limit_in_a_part_of_the_trials() {
     assert!(finding.verdicts.is_empty() && !finding.levels.is_empty());
 }
 
-/// As [`search`] from a machine that is found in one of the settings.
-fn placed(limit: f64, seed: u64) -> Started {
-    let mut started = search(limit, &CLOCKS, seed);
-    // 2.6 GHz and 20 us.
-    plan(&mut started).found_at = Some(1 + 4 * DELAYS.len() as u32 + 1);
-    started
-}
-
-/// The shares of clock and delay in what a search found, as they are in truth: Shapley's shares of two, of the logarithms, and
-/// then of the watts by the logarithmic mean. As found is 2.6 GHz and 20 us.
-fn true_shares(started: &Started, winner: u32) -> [f64; 2] {
-    let plan = started.search.as_ref().unwrap();
-    let [Some(clock), Some(delay)] = plan.points[winner as usize - 1][..] else { panic!("{winner}") };
-    assert!(clock != 4 && delay != 1, "{winner}");
-    let ln = |clock, delay| {
-        let point = plan.points.iter().position(|it| *it == [Some(clock), Some(delay)]).unwrap();
-        laws(started, point as u32 + 1).0.ln()
-    };
-    let (none, both) = (ln(4, 1), ln(clock, delay));
-    let of_clock = ((ln(clock, 1) - none) + (both - ln(4, delay))) / 2.0;
-    let mean = (none.exp() - both.exp()) / (none - both) / none.exp();
-    [of_clock * mean, (both - none - of_clock) * mean]
-}
-
-fn is_shared(started: &Started, found: &SearchFinding) {
-    let factors: Vec<&str> = found.shares.iter().map(|it| it.factor.as_str()).collect();
-    assert_eq!(factors, ["freq", "rx-usecs"]);
-    for (share, truth) in found.shares.iter().zip(true_shares(started, found.setting.unwrap())) {
-        assert!((share.change - truth).abs() < 0.01, "{share:?}, in truth {truth}");
-        assert!((share.low.unwrap()..share.high.unwrap()).contains(&share.change), "{share:?}");
-    }
-    let whole: f64 = found.shares.iter().map(|it| it.change).sum();
-    let change = found.change.unwrap().change;
-    assert!((whole - change).abs() < 0.01 && found.unshared.is_none(), "{whole} of {found:?}");
-}
-
-fn explaining(event: &Event) -> bool {
-    let Event::BlockDone(BlockDone { search: Some(it), .. }) = event else { return false };
-    it.phase == SearchPhase::Explaining
-}
-
-#[test]
-fn a_gain_is_shared_among_the_knobs_that_brought_it_from_settings_between_that_were_run() {
-    let started = placed(160.0, 3);
-    let (finding, journal) = ran(&started, 0.003);
-    is_shared(&started, &finding.search.unwrap());
-    assert_eq!(count(&journal, explaining), 1);
-    // Without time for the settings between, the answer stands and is not explained.
-    let mut short = placed(160.0, 3);
-    let confirmed_ns = finding.at_ns - 4 * SECOND;
-    short.budget_ns = Some(confirmed_ns + 2 * SECOND);
-    let found = ran(&short, 0.003).0.search.unwrap();
-    assert!(found.shares.is_empty() && found.unshared.unwrap().contains("no time"));
-}
-
-/// As [`search`] from a machine whose clock is one of those searched and whose delay none: the card adapts, say, and then
-/// waits 20 us. What lies between turns the one or the other.
-fn adaptive(limit: f64, seed: u64) -> Started {
-    let mut started = search(limit, &CLOCKS, seed);
-    let plan = plan(&mut started);
-    plan.found = vec![Some(4), None];
-    plan.between = (0..CLOCKS.len() as u16).map(|clock| vec![Some(clock), None]).collect();
-    plan.between.extend((0..DELAYS.len() as u16).map(|delay| vec![None, Some(delay)]));
-    let setting = |levels: &Vec<Option<u16>>| PlannedSetting { label: format!("{levels:?}"), turns: String::new() };
-    let between: Vec<PlannedSetting> = plan.between.iter().map(setting).collect();
-    started.settings.extend(between);
-    started
-}
-
-#[test]
-fn a_gain_over_a_machine_found_in_none_of_the_settings_is_shared_by_turning_each_knob_alone() {
-    let started = adaptive(160.0, 3);
-    let (finding, journal) = ran(&started, 0.003);
-    is_shared(&started, finding.search.as_ref().unwrap());
-    assert_eq!(count(&journal, explaining), 1);
-    // Two settings of one knob each, in both metrics.
-    assert_eq!(finding.levels.iter().filter(|level| level.setting > 30).count(), 4);
-    // Where a part of a setting cannot be turned, that is said.
-    let mut whole = adaptive(160.0, 3);
-    plan(&mut whole).between.clear();
-    whole.settings.truncate(31);
-    let found = ran(&whole, 0.003).0.search.unwrap();
-    assert!(found.shares.is_empty() && found.unshared.unwrap().contains("none of the settings"));
-}
-
-#[test]
-fn what_lies_between_and_cannot_be_turned_is_tried_once_and_told() {
-    let started = adaptive(160.0, 3);
-    let mut tries = 0;
-    let mut bench = FormulaBench::new(SECOND, |trial: &PlannedTrial| {
-        if trial.setting > 30 {
-            tries += 1;
-            return Err(Void::NotTurned { why: "invalid argument".into() });
-        }
-        Ok(answer(laws(&started, trial.setting), 0.003, trial, started.seed))
-    });
-    let mut journal = Vec::new();
-    let found = run(&started, &mut bench, &mut journal).unwrap().search.unwrap();
-    assert_eq!((found.end, found.shares.len(), tries), (SearchEnd::Confirmed, 0, 1));
-    assert!(found.unshared.unwrap().contains("cannot be set: invalid argument"));
-    let left = |event: &Event| matches!(event, Event::SettingLeft { setting, .. } if *setting > 30);
-    assert_eq!([count(&journal, left), count(&journal, explaining)], [1, 1]);
-}
-
 #[test]
 fn a_limit_may_be_against_the_machine_as_found() {
     let mut started = search(0.5, &CLOCKS, 3);
@@ -219,11 +115,43 @@ fn a_limit_may_be_against_the_machine_as_found() {
     assert!(kept.certainty.unwrap() > 0.95);
 }
 
+/// What a search finds where every tail below 150 us is read as 0 and every other one as 3; or every tail and all watts below 45 as 0.
+fn read_as_zero(clocks: &[f64], watts: bool) -> (Started, Finding) {
+    let started = search(1.0, clocks, 5);
+    let mut bench = FormulaBench::new(SECOND, |trial: &PlannedTrial| {
+        let (power, tail) = laws(&started, trial.setting);
+        let mut outcome = answer((power, tail), 0.005, trial, started.seed);
+        outcome.metrics.insert("p99_us".into(), if watts || tail < 150.0 { 0.0 } else { 3.0 });
+        if watts && power < 45.0 {
+            outcome.metrics.insert("power_w".into(), 0.0);
+        }
+        Ok(outcome)
+    });
+    let finding = run(&started, &mut bench, &mut Vec::new()).unwrap();
+    (started, finding)
+}
+
+#[test]
+fn readings_of_zero_are_readings() {
+    // By the model, and by a race.
+    for clocks in [&CLOCKS[..], &CLOCKS[2..4]] {
+        let (started, finding) = read_as_zero(clocks, false);
+        let found = finding.search.unwrap();
+        assert_eq!((found.end, finding.voids, found.kept[0].typical), (SearchEnd::Confirmed, 0, 0.0), "{found:?}");
+        let (power, tail) = laws(&started, found.setting.unwrap());
+        assert!(tail < 150.0 && power < laws(&started, 0).0, "{power} {tail}");
+        let (started, finding) = read_as_zero(clocks, true);
+        let found = finding.search.unwrap();
+        assert_eq!((found.end, found.change.unwrap().change), (SearchEnd::Confirmed, -1.0), "{found:?}");
+        assert!(laws(&started, found.setting.unwrap()).0 < 45.0);
+    }
+}
+
 #[test]
 fn wherever_it_is_cut_the_search_goes_on_to_the_same_end() {
     let limited = Started { budget_ns: Some(30 * SECOND), ..search(130.0, &CLOCKS, 5) };
     let race = search(130.0, &CLOCKS[3..5], 5);
-    for started in [placed(130.0, 5), adaptive(160.0, 5), race, limited] {
+    for started in [search(130.0, &CLOCKS, 5), race, limited] {
         let whole = ran(&started, 0.01).1;
         for end in (1..whole.len()).step_by(11) {
             for past in [Past::Computed, Past::Recalled] {
@@ -327,14 +255,11 @@ fn a_knobs_own_value_is_a_goal_without_noise() {
     let found = finding.search.unwrap();
     // As found there is no value to compare with.
     assert_eq!((found.end, found.change), (SearchEnd::Confirmed, None));
-    assert!(found.shares.is_empty() && found.unshared.is_some());
-    // Found at a clock that is known, its change is the clock's alone, to the last digit and without a run between.
+    // Found at a clock that is known, its change is the clock's, to the last digit.
     plan(&mut started).goal.found = Some(2.6);
-    let (finding, journal) = ran(&started, 0.005);
-    let found = finding.search.unwrap();
+    let found = ran(&started, 0.005).0.search.unwrap();
     let change = CLOCKS[1 + usize::from(found.setting.unwrap() > 5)] / 2.6 - 1.0;
-    let shares: Vec<f64> = found.shares.iter().map(|it| it.change).collect();
-    assert_eq!((shares, count(&journal, explaining)), (vec![change, 0.0], 0));
+    assert_eq!(found.change.unwrap().change, change);
     assert!(laws(&started, found.setting.unwrap()).1 <= 130.0);
 }
 

@@ -129,23 +129,6 @@ fn a_safe_search_breaks_limits_less_while_it_looks() {
 }
 
 #[test]
-fn a_gain_over_a_machine_found_in_none_of_the_settings_is_shared_among_its_knobs() {
-    let desk = Desk::new();
-    let knobs = ["max_freq=1600MHz,1867MHz,2133MHz,2400MHz", "governor=performance,conservative"];
-    let asked = ["--load", "counter", "--for", "5s", "--minimize", "energy_j", "--require", "count_per_s>=3800000"];
-    let words = [&["--machine", "sim:quadcore", "tune"][..], &knobs, &asked].concat();
-    let report = desk.report(&words);
-    let found = search(&report);
-    assert_eq!((found.end, found.settings), (Some(SearchEnd::Confirmed), 8), "{}", report.finding);
-    let names: Vec<&str> = found.shares.iter().map(|share| share.factor.as_str()).collect();
-    assert_eq!(names, ["max_freq", "governor"]);
-    let whole: f64 = found.shares.iter().map(|share| share.change).sum();
-    assert!((whole - found.change.unwrap().change).abs() < 0.005, "{whole}: {found:?}");
-    // One knob alone was run, the other left as found.
-    assert!(report.settings.iter().any(|setting| setting.label == "max_freq=1867MHz"), "{:?}", report.settings);
-}
-
-#[test]
 fn a_simulated_machine_is_tuned_for_energy_with_a_limit_on_work_and_the_answer_can_be_typed() {
     let desk = Desk::new();
     let words =

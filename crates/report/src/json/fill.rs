@@ -226,9 +226,6 @@ fn search(model: &Model) -> Option<SearchRow> {
         unproved: Vec::new(),
         trials_needed: None,
         course: model.course.clone(),
-        shares: Vec::new(),
-        together: None,
-        unshared: None,
     };
     match model.search.clone() {
         None => {}
@@ -241,7 +238,6 @@ fn search(model: &Model) -> Option<SearchRow> {
             row.change = it.change.filter(|change| change.change.is_finite());
             (row.tried, row.setting, row.end, row.why) = (it.tried, it.setting, Some(it.end), it.why);
             (row.kept, row.confirmed_in) = (it.kept, it.confirmed_in);
-            (row.shares, row.together, row.unshared) = (it.shares, it.together, it.unshared);
             (row.unproved, row.trials_needed) = (it.unproved, it.trials_needed);
             (row.expected_loss, row.better_chance) = (finite(it.expected_loss), finite(it.better_chance));
         }

@@ -88,8 +88,8 @@ fn confirmed(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Strin
         parts.push(holds(limit, kept.typical, kept.certainty));
     }
     let label = finding.setting.map_or_else(|| BASELINE.to_owned(), |setting| model.label(setting));
-    let blocks = super::blocks(finding.confirmed_in);
-    format!("{label}: {}, confirmed in {blocks}", parts.join(", "))
+    parts.push(format!("confirmed in {}", super::blocks(finding.confirmed_in)));
+    format!("{label}: {}", parts.join(", "))
 }
 
 /// `freq 125MHz`: the goal's value at the answer where it is that of a knob, as it is typed; the number where it is not typed.

@@ -1,5 +1,5 @@
 //! The parts of a report that only a search has: what was asked, how much of it was tried, what was left out.
-use powerband_record::{Better, SearchFactorKind, SearchFinding, SearchPlan, SearchShare};
+use powerband_record::{Better, SearchFactorKind, SearchPlan};
 
 use super::{Page, section};
 use crate::sentence::missed;
@@ -33,27 +33,7 @@ pub(super) fn facts(model: &Model, plan: &SearchPlan, page: &mut Page) {
     };
     let missed = missed(model).map(|missed| format!("; {missed}")).unwrap_or_default();
     page.fact("tried", &format!("{}, the baseline included{missed}", counted(tried, "setting")));
-    if let Some(SearchReport::Found(finding)) = &model.search {
-        explained(finding, page);
-    }
     page.fact("order", &format!("chosen by the search, seed {}", model.started.seed));
-}
-
-/// Which knob brought how much.
-fn explained(finding: &SearchFinding, page: &mut Page) {
-    let percent = |value: f64| format!("{:+.1}", value * 100.0);
-    let share = |share: &SearchShare| {
-        let bar = share.low.zip(share.high).map(|(low, high)| format!(" ({} .. {})", percent(low), percent(high)));
-        let name = if share.factor.is_empty() { "together" } else { &share.factor };
-        format!("{name} {} %{}", percent(share.change), bar.unwrap_or_default())
-    };
-    if !finding.shares.is_empty() {
-        let together = finding.together.iter().map(|it| format!("of it only {}", share(it)));
-        let shares: Vec<String> = finding.shares.iter().map(share).chain(together).collect();
-        page.fact("by knob", &shares.join(", "));
-    } else if let Some(why) = &finding.unshared {
-        page.fact("by knob", &format!("unknown: {why}"));
-    }
 }
 
 /// Settings that could not be turned, those of one reason together.

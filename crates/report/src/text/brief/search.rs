@@ -1,6 +1,6 @@
 //! The answer of a search in a few sentences: the setting, what it brings, how much was tried.
 use powerband_record::{
-    Better, CloseReason, Requirement, SearchEnd, SearchFinding, SearchPlan, SearchShare, format_number, unit_of,
+    Better, CloseReason, Requirement, SearchEnd, SearchFinding, SearchPlan, format_number, unit_of,
 };
 
 use super::super::names::baseline_values;
@@ -9,9 +9,6 @@ use crate::change::decimals_of_share;
 use crate::sentence::{closest, holds, known, limits, settings_tried};
 use crate::words::{chance as chance_words, counted, finite};
 use crate::{ExperimentEnd, Model, SearchReport};
-
-/// Knobs whose part of the change is told.
-const SHARES: usize = 3;
 
 /// The sentences, the answer first.
 pub(super) fn sentences(model: &Model) -> Vec<String> {
@@ -76,12 +73,11 @@ fn found(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> Vec<Strin
             // Where the budget ended the search something better may well exist.
             let so_far = if finding.trials_needed.is_some() { " found so far" } else { "" };
             let mut said = vec![format!("{least} {goal}{so_far}{kept}: {label}")];
-            said.push(format!(
-                "{}, confirmed in {}.",
-                brings(model, plan, finding),
-                counted(finding.confirmed_in, "block")
-            ));
-            said.extend(shares(finding));
+            let blocks = counted(finding.confirmed_in, "block");
+            said.push(match brings(model, plan, finding) {
+                brought if brought.is_empty() => format!("Confirmed in {blocks}."),
+                brought => format!("{brought}, confirmed in {blocks}."),
+            });
             said
         }
         SearchEnd::FoundIsBest => {
@@ -129,15 +125,6 @@ fn brings(model: &Model, plan: &SearchPlan, finding: &SearchFinding) -> String {
     let kept = finding.kept.iter().zip(&plan.requirements);
     parts.extend(kept.map(|(kept, limit): (_, &Requirement)| holds(limit, kept.typical, kept.certainty)));
     parts.join("; ")
-}
-
-fn shares(finding: &SearchFinding) -> Option<String> {
-    let share = |share: &SearchShare| {
-        let name = if share.factor.is_empty() { "together" } else { &share.factor };
-        format!("{name} {:+.1} %", share.change * 100.0)
-    };
-    let told: Vec<String> = finding.shares.iter().take(SHARES).map(share).collect();
-    (told.len() > 1).then(|| format!("By knob: {}.", told.join(", ")))
 }
 
 /// `22 of 351 settings tried in 31 trials, 11 min 20 s. Chance that another setting is 5 % better: 2 %.`
