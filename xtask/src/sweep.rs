@@ -49,8 +49,9 @@ const GUESTS: (&str, &[&str]) = ("powerband-bench-virtual", &["sweep_", "--skip"
 /// Where the guests alone are that the pure tier replays.
 const TRACES: (&str, &[&str]) = ("powerband-bench-virtual", &["traces::sweep_record"]);
 
-/// Where everything that is read is garbled and files are broken.
-const TEXTS: [(&str, &[&str]); 1] = [("powerband", &["fuzzed::sweep_", "broken::sweep_"])];
+/// Where outputs with numbers are generated, everything that is read is garbled and files are broken.
+const TEXTS: [(&str, &[&str]); 2] =
+    [("powerband-load", &["generated_outputs"]), ("powerband", &["fuzzed::sweep_", "broken::sweep_"])];
 
 /// Where the doctor's fragments are merged into a kernel's configuration, and where such a kernel is built and booted.
 const DOCTOR: [(&str, &[&str]); 2] =

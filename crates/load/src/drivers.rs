@@ -317,7 +317,7 @@ impl Reading {
 }
 
 /// A text without the escape sequences that colour it on a terminal.
-fn uncoloured(text: &str) -> String {
+pub(crate) fn uncoloured(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {

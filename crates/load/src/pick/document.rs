@@ -3,15 +3,15 @@ use serde_json::Value;
 
 use crate::drivers::short;
 
-/// Finds it.
+/// The last document, and how many there are.
 ///
 /// # Errors
 /// One sentence: there is none, or it is not whole.
-pub(super) fn last_document(text: &str) -> Result<Value, String> {
+pub(super) fn last_document(text: &str) -> Result<(Value, usize), String> {
     if let Ok(document) = serde_json::from_str(text.trim()) {
-        return Ok(document);
+        return Ok((document, 1));
     }
-    let (mut at, mut last) = (0, None);
+    let (mut at, mut last, mut count) = (0, None, 0);
     while let Some(line) = text[at..].split_inclusive('\n').next() {
         let begin = at + line.len() - line.trim_start().len();
         at += line.len();
@@ -25,7 +25,7 @@ pub(super) fn last_document(text: &str) -> Result<Value, String> {
                 let rest = text[end..].split_inclusive('\n').next().unwrap_or_default();
                 // A line that goes on, as `[1] 12:00 started`, is no document.
                 if rest.trim().is_empty() {
-                    last = Some(document);
+                    (last, count) = (Some(document), count + 1);
                     at = end + rest.len();
                 }
             }
@@ -45,5 +45,5 @@ pub(super) fn last_document(text: &str) -> Result<Value, String> {
         Some(words) => format!("the load printed no JSON but '{}'", short(words)),
         None => "the load printed no JSON".to_owned(),
     };
-    last.ok_or_else(none)
+    last.map(|document| (document, count)).ok_or_else(none)
 }

@@ -2,10 +2,12 @@
 use powerband_record::{Matches, Output, TakenMatch};
 use regex_lite::Regex;
 use serde_json::Value;
-use serde_json_path::JsonPath;
+use serde_json_path::{JsonPath, NormalizedPath};
 
 use super::document::last_document;
 use super::reading::{NumberStyles, Place, Reading, Style, is_time};
+use super::unit::{known, loose_units};
+use crate::drivers::uncoloured;
 
 /// A number that was picked from an output.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +68,8 @@ pub(super) fn by_pattern(
     output: &Output,
     written: &mut NumberStyles,
 ) -> Result<Picked, String> {
-    let places = [&output.stdout, &output.stderr].into_iter().map(|text| places(pattern, text));
+    let texts = [&output.stdout, &output.stderr].map(|text| uncoloured(text));
+    let places = texts.iter().map(|text| places(pattern, text));
     let places = places.into_iter().find(|places| !places.is_empty());
     let places = places.ok_or_else(|| format!("the load printed nothing that matches '{pattern}'"))?;
     if output.cut && take != Some(TakenMatch::First) {
@@ -123,10 +126,14 @@ pub(super) fn by_path(
     if output.cut {
         return Err("the JSON that the load printed is too long to be kept whole".into());
     }
-    let document = last_document(&output.stdout)?;
+    let (document, count) = last_document(&output.stdout)?;
+    if count > 1 {
+        written
+            .note(metric, false, || format!("{metric} is read from the last of {count} JSON documents in an output"));
+    }
     let nodes = path.query_located(&document);
     let style = written.style(metric);
-    let of = |location: String, node: &Value| {
+    let of = |location: &NormalizedPath<'_>, node: &Value| {
         let wrong = |why: String| format!("{path} holds {node}, {why}");
         let read = match (node.as_f64(), node.as_str()) {
             (Some(value), _) => Ok(Reading::plain(value)),
@@ -136,9 +143,14 @@ pub(super) fn by_path(
             }
             _ => Err(wrong("which is no number".into())),
         };
+        let pointer = location.to_json_pointer();
+        let (folder, key) = pointer.rsplit_once('/').unwrap_or_default();
+        let siblings = document.pointer(folder).and_then(Value::as_object).into_iter().flatten();
+        let units: Vec<&str> = siblings.filter_map(|(_, value)| value.as_str()).flat_map(loose_units).collect();
+        let read = read.map(|read| read.of_key(key).amid(units.join(" ")));
         Found { text: node.to_string(), line: format!("{location}: {node}"), read }
     };
-    let found: Vec<Found> = nodes.iter().map(|node| of(node.location().to_string(), node.node())).collect();
+    let found: Vec<Found> = nodes.iter().map(|node| of(node.location(), node.node())).collect();
     let (Some(first), Some(last)) = (found.first(), found.last()) else {
         return Err(format!("the load's JSON has nothing at {path}"));
     };
@@ -170,6 +182,16 @@ fn taken(
     for found in counting(matches.taken, found) {
         let read = found.read?;
         style.agree(&read)?;
+        if let Some(word) = read.unknown_unit().filter(|_| known(named).is_some()) {
+            if word.contains('/') {
+                return Err(format!(
+                    "'{word}' follows the number and is no known unit, but {metric} is in {named} by its name"
+                ));
+            }
+            written.note(metric, true, || {
+                format!("{metric} is in {named} by its name; the output has '{word}' behind its number")
+            });
+        }
         values.push(read.in_unit_of(metric)?);
         if named.is_empty() {
             unit = read.base();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use powerband_record::unit_of;
 
 use super::number::{cut, is_spaced_group, number};
-use super::unit::{Behind, Unit, behind, known};
+use super::unit::{Behind, Unit, behind, has_power, known, loose_units};
 
 /// Where a number is expected: a group of a match, or a whole string.
 #[derive(Clone, Debug)]
@@ -32,6 +32,18 @@ impl<'t> Place<'t> {
         let rest = &self.text[self.line_start()..];
         &rest[..rest.find(['\n', '\r']).unwrap_or(rest.len())]
     }
+
+    /// Units in its line, at the end of the heading above it and alone in the line below, that are no number's.
+    fn loose_units(&self) -> String {
+        let (start, line) = (self.line_start(), self.line());
+        let heading = self.text[..start].trim_end_matches(['\n', '\r']).rsplit(['\n', '\r']).next().unwrap_or_default();
+        let heading = heading.trim_end().strip_suffix(':').unwrap_or_default();
+        let below = self.text[start + line.len()..].trim_start_matches(['\n', '\r']);
+        let below = below.split(['\n', '\r']).next().unwrap_or_default().trim();
+        let below = if below.contains(char::is_whitespace) { "" } else { below };
+        let units: Vec<&str> = [heading, line, below].into_iter().flat_map(loose_units).collect();
+        units.join(" ")
+    }
 }
 
 /// A number that was read.
@@ -43,6 +55,8 @@ pub(super) struct Reading {
     word: String,
     /// What is behind it, as printed.
     behind: String,
+    /// Units in its lines that may be its own.
+    around: String,
     mark: Option<char>,
 }
 
@@ -60,6 +74,8 @@ pub(super) struct Style {
     pub(super) mark: Option<char>,
     /// Base and word behind the first number, and how they were printed.
     kind: Option<(&'static str, String, String)>,
+    /// Units around the first number that had none of its own.
+    around: Option<String>,
 }
 
 impl NumberStyles {
@@ -91,6 +107,16 @@ impl Style {
         if read.printed == 0.0 && base.is_empty() {
             return Ok(());
         }
+        let (around, named) =
+            (&read.around, |units: &str| if units.is_empty() { "none".to_owned() } else { units.to_owned() });
+        let first = self.around.get_or_insert_with(|| around.clone());
+        if base.is_empty() && first != around {
+            return Err(format!(
+                "the units in its lines are {} now and were {} before, and it has none of its own; let the program print one unit",
+                named(around),
+                named(first)
+            ));
+        }
         let (first_base, first_word, first) =
             self.kind.get_or_insert_with(|| (base, read.word.clone(), read.behind.clone()));
         if (*first_base, first_word.as_str()) == (base, read.word.as_str()) {
@@ -108,12 +134,34 @@ impl Style {
 impl Reading {
     /// A number that has no unit.
     pub(super) fn plain(value: f64) -> Reading {
-        Reading { printed: value, unit: None, word: String::new(), behind: String::new(), mark: None }
+        Reading {
+            printed: value,
+            unit: None,
+            word: String::new(),
+            behind: String::new(),
+            around: String::new(),
+            mark: None,
+        }
+    }
+
+    /// The same number with units that may be its own.
+    pub(super) fn amid(self, around: String) -> Reading {
+        Reading { around, ..self }
     }
 
     /// The same number in a unit that is known from elsewhere, unless it has one of its own.
     pub(super) fn or_in(mut self, unit: Option<Unit>) -> Reading {
         self.unit = self.unit.or(unit);
+        self
+    }
+
+    /// The same number in the unit that its key of a JSON object has last, `lat_ns`, unless it has one of its own.
+    pub(super) fn of_key(mut self, key: &str) -> Reading {
+        if self.unit.is_none()
+            && let Some(unit) = known(unit_of(key)).filter(|unit| !unit.base.is_empty())
+        {
+            (self.unit, self.behind) = (Some(unit), key.to_owned());
+        }
         self
     }
 
@@ -162,7 +210,13 @@ impl Reading {
                     .into(),
             );
         }
+        if has_power(after) {
+            return Err("which is followed by a power of ten; let the program print plain numbers".into());
+        }
         let Behind { unit, word, len } = behind(after, is_time).map_err(|why| format!("which {why}"))?;
+        if unit.is_some_and(|unit| unit.base == "s") && goes_on(&after[len..]) {
+            return Err("which is only the beginning of a length of time; let the program print seconds".into());
+        }
         if is_end_of_length(before) && (is_time || unit.is_some_and(|unit| unit.base == "s")) {
             return Err("which is only the end of a length of time such as 1m02s".into());
         }
@@ -170,7 +224,7 @@ impl Reading {
         if place.text.get(taken..place.group.end).is_some_and(|more| !more.trim().is_empty()) {
             return Err(no_number());
         }
-        let ahead = if unit.is_none() { ahead(before) } else { None };
+        let ahead = if unit.is_none() { ahead(before, is_time) } else { None };
         // A word that the pattern spells out is no surprise.
         let word = if place.whole.end >= end + len { "" } else { word };
         let word_after = after[..len].trim_matches([' ', '\t', '(', '[']).to_owned();
@@ -183,7 +237,15 @@ impl Reading {
             });
         }
         let behind = if unit.is_some() || !word.is_empty() { word_after } else { String::new() };
-        Ok(Reading { printed: read.value, unit, word: word.trim_end_matches('s').to_owned(), behind, mark: read.mark })
+        let around = if unit.is_none() { place.loose_units() } else { String::new() };
+        Ok(Reading {
+            printed: read.value,
+            unit,
+            word: word.trim_end_matches('s').to_owned(),
+            behind,
+            around,
+            mark: read.mark,
+        })
     }
 
     /// Its value in the base of its unit.
@@ -205,7 +267,7 @@ impl Reading {
             ("Hz", "1/s") | ("1/s", "Hz") => 1.0,
             _ => {
                 return Err(format!(
-                    "'{}' follows the number, but {metric} is in {named} by its name; give the metric another name",
+                    "'{}' is at the number, but {metric} is in {named} by its name; give the metric another name",
                     self.behind
                 ));
             }
@@ -226,11 +288,12 @@ impl Reading {
 }
 
 /// The unit in front of a number, as the heads of columns and keys have it: `time (ms): `, `p99_us=`.
-fn ahead(before: &str) -> Option<(Unit, &str)> {
+fn ahead(before: &str, is_time: bool) -> Option<(Unit, &str)> {
     let lead = before.trim_end_matches([' ', '\t', ':', '=', '"', '\'']);
     let lead = lead.strip_suffix([')', ']']).unwrap_or(lead);
     let at = lead.rfind(['(', '[', '_'])? + 1;
-    let name = Some(&lead[at..]).filter(|name| name.chars().count() > 1)?;
+    // `request(s): 5` is no time.
+    let name = Some(&lead[at..]).filter(|name| name.chars().count() > 1 || is_time && !lead[..at].ends_with("(s"))?;
     known(name).filter(|unit| !unit.base.is_empty()).map(|unit| (unit, name))
 }
 
@@ -279,10 +342,29 @@ fn length(text: &str) -> Option<(f64, usize)> {
     (count > 1).then_some((seconds, at))
 }
 
-/// Whether what is before a number is a larger part of the same length of time, and not 0: `1m` of `1m02s`.
+/// Words of the larger parts of a length of time.
+const LARGER: [&str; 18] = [
+    "d", "day", "days", "h", "hr", "hrs", "hour", "hours", "m", "min", "mins", "minute", "minutes", "s", "sec", "secs",
+    "second", "seconds",
+];
+
+/// Whether what is before a number is a larger part of the same length of time, and not 0: `1m` of `1m02s`, `5 minutes and `.
 fn is_end_of_length(before: &str) -> bool {
     let text = before.strip_suffix(' ').unwrap_or(before);
-    let larger = ["h", "min", "m", "s"].iter().find_map(|word| text.strip_suffix(word));
-    let digits = larger.map(|text| &text[text.trim_end_matches(|c: char| c.is_ascii_digit()).len()..]);
-    digits.is_some_and(|digits| digits.bytes().any(|b| b != b'0'))
+    let text = text.strip_suffix(" and").or_else(|| text.strip_suffix(',')).unwrap_or(text);
+    let rest = text.trim_end_matches(char::is_alphabetic);
+    let number = rest.strip_suffix(' ').unwrap_or(rest);
+    let digits = &number[number.trim_end_matches(|c: char| c.is_ascii_digit()).len()..];
+    LARGER.contains(&&text[rest.len()..]) && digits.bytes().any(|b| b != b'0')
+}
+
+/// Whether another part of a length of time follows a first one: ` 50 ms`, ` and 30 seconds`, `, 03:00:00`.
+fn goes_on(after: &str) -> bool {
+    let text = after.strip_prefix(',').or_else(|| after.strip_prefix(" and")).unwrap_or(after);
+    let text = text.strip_prefix(' ').unwrap_or(text);
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let word = rest.strip_prefix(' ').unwrap_or(rest);
+    let word = &word[..word.find(|c: char| !c.is_alphabetic() && c != 'µ').unwrap_or(word.len())];
+    let is_part = LARGER.contains(&word) || known(word).is_some_and(|unit| unit.base == "s");
+    rest.len() < text.len() && (is_part || rest.starts_with(':'))
 }

@@ -18,6 +18,18 @@ pub(super) struct Behind<'t> {
 
 /// Words for one second below a slash or after "per".
 const SECOND: [&str; 5] = ["s", "sec", "secs", "second", "seconds"];
+/// Other words below a slash, s.
+const TIMES: [(&str, f64); 9] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("ms", 1e-3),
+    ("min", 60.0),
+    ("minute", 60.0),
+    ("h", 3600.0),
+    ("hour", 3600.0),
+    ("d", 86_400.0),
+    ("day", 86_400.0),
+];
 /// What is counted by the second.
 const COUNTED: [&str; 36] = [
     "",
@@ -67,6 +79,11 @@ pub(super) fn known(word: &str) -> Option<Unit> {
     if SECOND.contains(&under) {
         return per_second(over);
     }
+    if let Some((_, seconds)) = TIMES.iter().find(|(time, _)| *time == under)
+        && let Some(unit) = per_second(over).filter(|_| !over.is_empty())
+    {
+        return Some(Unit { factor: unit.factor / seconds, ..unit });
+    }
     // The time, size or energy of one of something: ns/op.
     let of_one = !under.is_empty() && under.chars().all(char::is_alphabetic) && !["min", "m", "h"].contains(&under);
     simple(over).filter(|unit| of_one && ["s", "B", "J"].contains(&unit.base))
@@ -111,6 +128,10 @@ fn simple(word: &str) -> Option<Unit> {
         "s" | "sec" | "secs" | "second" | "seconds" => return unit(1.0, "s"),
         "mins" | "minute" | "minutes" => return unit(60.0, "s"),
         "h" | "hr" | "hrs" | "hour" | "hours" => return unit(3600.0, "s"),
+        "day" | "days" => return unit(86_400.0, "s"),
+        "Sec" | "Secs" | "Second" | "Seconds" => return unit(1.0, "s"),
+        "watt" | "watts" | "Watt" | "Watts" => return unit(1.0, "W"),
+        "joule" | "joules" | "Joule" | "Joules" => return unit(1.0, "J"),
         "%" => return unit(1.0, "%"),
         "B" | "byte" | "bytes" | "Byte" | "Bytes" => return unit(1.0, "B"),
         "K" | "k" => return unit(1e3, ""),
@@ -141,7 +162,8 @@ fn simple(word: &str) -> Option<Unit> {
 
 /// Blanks within a line.
 fn blanks(text: &str) -> usize {
-    text.len() - text.trim_start_matches([' ', '\t', '\u{a0}', '\u{202f}']).len()
+    let is_blank = |c: char| c.is_whitespace() && !matches!(c, '\n' | '\r');
+    text.len() - text.trim_start_matches(is_blank).len()
 }
 
 /// The word at the beginning of a text, without the full stop of a sentence.
@@ -238,11 +260,40 @@ fn scaled<'t>(
     }
 }
 
-/// Bytes of an error between a number and its unit: 12.3 ± 0.5 ms.
+/// Bytes of an error between a number and its unit: 12.3 ± 0.5 ms, 12.3 (± 4 %) ms, and of the last digits 12.3(5) ms.
 fn error_len(after: &str) -> usize {
-    let rest = after.trim_start_matches([' ', '\u{a0}']);
-    let Some(error) = ["±", "+/-", "+-"].iter().find_map(|sign| rest.strip_prefix(sign)) else { return 0 };
-    let error = error.trim_start_matches([' ', '\u{a0}']);
+    let rest = &after[blanks(after)..];
+    let opened = rest.strip_prefix('(');
+    let signed = ["±", "+/-", "+-"].iter().find_map(|sign| opened.unwrap_or(rest).strip_prefix(sign));
+    let Some(error) = signed.or_else(|| after.strip_prefix('(')) else { return 0 };
+    let error = &error[blanks(error)..];
     let rest = error.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
-    if rest.len() == error.len() { 0 } else { after.len() - rest.len() }
+    let (is_number, percent) = (rest.len() < error.len(), rest[blanks(rest)..].strip_prefix('%'));
+    let rest = percent.unwrap_or(rest);
+    let rest = if opened.is_some() { rest.strip_prefix(')') } else { Some(rest) };
+    rest.filter(|_| is_number).map_or(0, |rest| after.len() - rest.len())
+}
+
+/// Whether a power of ten follows a number, apart from it: 9.8 x 10^2, 9.8·10², 9.8 E2.
+pub(super) fn has_power(after: &str) -> bool {
+    let rest = &after[blanks(after)..];
+    let digits = |text: &str| text.trim_start_matches(['+', '-', '−']).starts_with(|c: char| c.is_ascii_digit());
+    let raised = |text: &str| {
+        let times = text.strip_prefix("10")?;
+        Some(times.starts_with(['^', '⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁻']) || times.starts_with("**"))
+    };
+    let times = rest.strip_prefix(['x', '×', '·', '*']).map(|text| &text[blanks(text)..]);
+    times.and_then(raised) == Some(true)
+        || rest.len() < after.len() && rest.strip_prefix(['e', 'E']).is_some_and(digits)
+}
+
+/// Units in a line that are no number's: in its words, `(usec)`, `in us`, `unit="us"`, `time_us`. Where a number has no unit of its
+/// own, one of these may be meant.
+pub(super) fn loose_units(line: &str) -> impl Iterator<Item = &str> {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '%' | '/' | 'µ' | 'μ');
+    let words = line.split(move |c: char| !is_word(c)).filter(|word| word.starts_with(char::is_alphabetic));
+    words.filter(move |word| {
+        let before = line[..word.as_ptr() as usize - line.as_ptr() as usize].trim_end_matches([' ', '\t']);
+        !before.ends_with(|c: char| c.is_ascii_digit()) && known(word).is_some_and(|unit| !unit.base.is_empty())
+    })
 }

@@ -167,27 +167,45 @@ fn sides_page(shared: &Shared, args: &Compare, found: &Comparison) -> Result<Str
     powerband_report::page::comparison(found, &models, &pictures).map_err(|error| Failure::new(Exit::Failed, error))
 }
 
-fn read(path: &Path) -> Result<Csv, Failure> {
+/// A file of measurements, and what is to be known of it.
+fn read(path: &Path) -> Result<(Csv, Vec<String>), Failure> {
     let text = read_text(path, "", MAX_MEASURED_BYTES)?;
-    let text = of_hyperfine(&text).unwrap_or(text);
-    Csv::parse(&path.display().to_string(), &text).map_err(failure)
+    let (text, notes) = of_hyperfine(&text).unwrap_or((text, Vec::new()));
+    let csv = Csv::parse(&path.display().to_string(), &text).map_err(failure)?;
+    let of_units =
+        csv.metrics().find(|name| name.to_lowercase().split('_').any(|word| matches!(word, "unit" | "units")));
+    match of_units {
+        Some(column) => Err(usage(format!(
+            "the column {column} of {} gives each row a unit; convert the values to one, take that column out, and put the unit last \
+             into the metric's name (time_us)",
+            path.display()
+        ))),
+        None => Ok((csv, notes)),
+    }
 }
 
-/// hyperfine's own JSON as a table: a line for each run that ended with 0, in its order.
-fn of_hyperfine(text: &str) -> Option<String> {
+/// hyperfine's own JSON as a table: a line for each run that ended with 0, in its order. How many did not is to be known.
+fn of_hyperfine(text: &str) -> Option<(String, Vec<String>)> {
     let document: Value = serde_json::from_str(text).ok()?;
-    let mut table = "setting,real_s\n".to_owned();
+    let (mut table, mut notes) = ("setting,real_s\n".to_owned(), Vec::new());
     for result in document.get("results")?.as_array()? {
         let command = result.get("command")?.as_str()?.replace('"', "\"\"").replace('\n', " ");
         let statuses = result.get("exit_codes").and_then(Value::as_array);
-        for (place, time_s) in result.get("times")?.as_array()?.iter().enumerate() {
-            let status = statuses.and_then(|all| all.get(place)?.as_i64());
-            if status.is_none_or(|status| status == 0) {
+        let times = result.get("times")?.as_array()?;
+        let mut failed = 0;
+        for (place, time_s) in times.iter().enumerate() {
+            // Null is a signal's.
+            if statuses.and_then(|all| all.get(place)).is_none_or(|status| status.as_i64() == Some(0)) {
                 table += &format!("\"{command}\",{}\n", time_s.as_f64()?);
+            } else {
+                failed += 1;
             }
         }
+        if failed > 0 {
+            notes.push(format!("'{command}' failed in {failed} of {} runs, which are left out", times.len()));
+        }
     }
-    Some(table)
+    Some((table, notes))
 }
 
 /// The columns to read, those asked for or all; what is to be known of them.
@@ -201,8 +219,8 @@ fn columns(csv: &Csv, texts: &[String], ask: &mut ComparisonRequest) -> Vec<Stri
 
 /// One table: two settings named, or all against the first.
 fn table(path: &Path, args: &Compare, mut ask: ComparisonRequest) -> Result<Comparison, Failure> {
-    let csv = read(path)?;
-    let notes = columns(&csv, &args.metrics, &mut ask);
+    let (csv, mut notes) = read(path)?;
+    notes.extend(columns(&csv, &args.metrics, &mut ask));
     let measured = csv.measured(&ask.metrics).map_err(failure)?;
     let (reference, others) = match args.sides.as_slice() {
         [] => (0, (1..measured.settings.len()).collect()),
@@ -213,9 +231,10 @@ fn table(path: &Path, args: &Compare, mut ask: ComparisonRequest) -> Result<Comp
     };
     if others.is_empty() || others.contains(&reference) {
         return Err(usage(format!(
-            "{} has one setting ({}); there is nothing to compare it with",
+            "{} has one setting ({}); there is nothing to compare it with{}",
             path.display(),
-            measured.labels()
+            measured.labels(),
+            notes.iter().map(|note| format!("; {note}")).collect::<String>()
         )));
     }
     within(&measured, reference, &others, &ask).map(|found| found.with_notes(notes)).map_err(failure)
@@ -226,12 +245,12 @@ fn tables(first: &Path, second: &Path, args: &Compare, mut ask: ComparisonReques
     let stem = |path: &Path| {
         path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
     };
-    let (names, files) = ([stem(first), stem(second)], [read(first)?, read(second)?]);
+    let (names, ((first, more), (second, other))) = ([stem(first), stem(second)], (read(first)?, read(second)?));
     if names[0] == names[1] {
         return Err(usage("the two files have one name, which is that of their setting; rename one"));
     }
-    let both = Csv::joined([(&files[0], &names[0]), (&files[1], &names[1])]).map_err(failure)?;
-    let notes = columns(&both, &args.metrics, &mut ask);
+    let both = Csv::joined([(&first, &names[0]), (&second, &names[1])]).map_err(failure)?;
+    let notes = [more, other, columns(&both, &args.metrics, &mut ask)].concat();
     let measured = both.measured(&ask.metrics).map_err(failure)?;
     within(&measured, 0, &[1], &ask).map(|found| found.with_notes(notes)).map_err(failure)
 }

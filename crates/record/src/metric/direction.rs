@@ -22,6 +22,8 @@ const BAD: &[&str] = &[
     "abort",
     "collision",
     "conflict",
+    "discharge",
+    "drain",
     "drop",
     "dropped",
     "error",
@@ -29,7 +31,10 @@ const BAD: &[&str] = &[
     "failed",
     "failure",
     "fault",
+    "gc",
+    "interrupt",
     "jitter",
+    "lag",
     "leak",
     "loss",
     "lost",
@@ -44,10 +49,13 @@ const BAD: &[&str] = &[
     "retries",
     "stall",
     "stalled",
+    "switch",
+    "switches",
     "throttle",
     "timeout",
     "wait",
     "waiting",
+    "wakeup",
 ];
 /// Work done, and what it is counted in.
 const GOOD: &[&str] = &[
@@ -147,6 +155,9 @@ const UNITS: &[&str] = &[
     "watt",
     "wh",
 ];
+/// What turns the meaning of the other words around, as a battery's life is a time: nothing is known then.
+const UNCLEAR: &[&str] =
+    &["battery", "free", "left", "life", "lifetime", "mtbf", "remaining", "saved", "saving", "uptime"];
 /// What is moved: by the second, where a second follows.
 const AMOUNTS: &[&str] =
     &["b", "bit", "byte", "gb", "gbit", "gib", "kb", "kbit", "kib", "mb", "mbit", "mib", "tb", "tbit", "tib"];
@@ -159,28 +170,34 @@ fn is_in(words: &[&str], word: &str) -> bool {
     stems.into_iter().flatten().any(|stem| words.contains(&stem))
 }
 
-/// Which way is better of a metric of this name; `None` where no word of it shows that.
+/// Which way is better of a metric of this name; `None` where no word of it shows that, or two contradict each other.
 ///
 /// What is bad in itself is better low. Of one thing by another the two words decide: work by the second or by the joule is
-/// better high, a time or an energy for each of something low. Then a unit at the end decides, and else the last word that is
-/// known.
+/// better high, a time or an energy for each of something low. A time in its unit is one, whatever it is the time of.
 #[must_use]
 pub fn direction_of(name: &str) -> Option<Better> {
     let name = name.split_once('@').map_or(name, |(name, _)| name);
     let side = SIDES.into_iter().find_map(|side| name.strip_prefix(side));
     let name = side.unwrap_or(name).to_lowercase().replace('/', "_per_");
     let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    if words.iter().any(|word| is_in(BAD, word)) {
+    let any = |words: &[&str], of: &[&str]| words.iter().any(|word| is_in(of, word));
+    let per = words.iter().rposition(|word| *word == "per").filter(|at| *at > 0);
+    let (over, under) = (&words[..per.unwrap_or(words.len())], &words[per.map_or(words.len(), |at| at + 1)..]);
+    if any(&words, UNCLEAR) {
+        return None;
+    }
+    if any(over, BAD) {
         return Some(Better::Lower);
     }
-    let is_cost = |word: &&str| is_in(COST, word) || is_in(UNITS, word);
-    if let Some(at) = words.iter().rposition(|word| *word == "per").filter(|at| *at > 0) {
-        let (over, under) = (&words[..at], &words[at + 1..]);
-        if over.last().is_some_and(is_cost) {
-            return Some(Better::Lower);
-        }
-        let is_good = over.iter().any(|word| is_in(GOOD, word)) || under.first().is_some_and(is_cost);
-        return is_good.then_some(Better::Higher);
+    let (is_good, is_cost) = (any(over, GOOD), any(over, COST));
+    let in_unit = over.last().is_some_and(|word| is_in(UNITS, word));
+    if per.is_some() {
+        let by_cost = under.first().is_some_and(|word| is_in(COST, word) || is_in(UNITS, word));
+        return match (is_good, is_cost || in_unit) {
+            (true, true) => None,
+            (false, true) => Some(Better::Lower),
+            (good, false) => (good || by_cost).then_some(Better::Higher),
+        };
     }
     if let [.., amount, second] = words[..]
         && is_in(AMOUNTS, amount)
@@ -188,13 +205,11 @@ pub fn direction_of(name: &str) -> Option<Better> {
     {
         return Some(Better::Higher);
     }
-    if words.last().is_some_and(|word| is_in(UNITS, word)) {
-        return Some(Better::Lower);
+    match (is_good, is_cost, in_unit) {
+        (true, false, false) => Some(Better::Higher),
+        (_, true, true) | (false, true, _) | (false, _, true) => Some(Better::Lower),
+        (true, ..) | (false, false, false) => None,
     }
-    words.iter().rev().find_map(|word| {
-        let good = is_in(GOOD, word).then_some(Better::Higher);
-        good.or_else(|| is_in(COST, word).then_some(Better::Lower))
-    })
 }
 
 #[cfg(test)]
@@ -208,8 +223,11 @@ mod tests {
             packets_per_interrupt@eth0 queries_per_s hash_per_w";
         let low = "time latency p99_us delay misses watts joules errors faults error_rate errors_per_s cache_misses \
             time_per_op ns/op joules_per_request real_s seconds ms energy_j far/power_w lost_percent ops_time_ms \
-            wait_time retries worker_latency retransmits";
-        let unknown = "operate_x workers iterate scored value x busy_percent temporary deliberate timely p99 packets";
+            wait_time retries worker_latency retransmits discharge_rate drain_rate wakeups_per_s interrupts_per_s context_switch_rate \
+            wakeup_count gc_rate event_loop_lag";
+        let unknown = "operate_x workers iterate scored value x busy_percent temporary deliberate timely p99 packets time_to_first_token \
+            latency_of_requests delay_between_events energy_of_work battery_life_h runtime_on_battery ops_s requests_s tok_s_x \
+            throughput_s uptime_s mtbf_h energy_saved_j free_memory speed_m/s";
         let all = [(high, Some(Better::Higher)), (low, Some(Better::Lower)), (unknown, None)];
         for (names, wanted) in all {
             for name in names.split_whitespace().filter(|name| !name.starts_with("packets_per")) {
