@@ -154,7 +154,7 @@ impl RecordedMachine {
 
     fn read_at(&mut self, path: &str) -> Result<String, Errno> {
         match Readable::of(path) {
-            Readable::Command(_) | Readable::Perf(_) => Err(Errno::EOPNOTSUPP),
+            Readable::Command(_) | Readable::Perf(_) | Readable::Resolved(_) => Err(Errno::EOPNOTSUPP),
             Readable::Coalescing(place) => self.coalescing_at(&place),
             Readable::File(_) | Readable::Lines(_) => {
                 let resolved = self.resolve(path)?;

@@ -1,6 +1,6 @@
 //! Files of the kernel: what is written there is a request, what is read an answer, and the two differ in form. The write that
 //! brings back what a file shows is decided here.
-use powerband_machine::{Action, Errno, Look};
+use powerband_machine::{Action, Errno, Look, resolved_place};
 
 /// Settings of one thing in two units: a write of one sets the other to 0, and 0 itself is refused or leaves both at 0. The one
 /// that is not 0 brings both back (Linux 6.12 mm/page-writeback.c, `dirty_bytes_handler`; mm/util.c, `overcommit_kbytes_handler`).
@@ -33,21 +33,58 @@ const IN_FORCE: [(&str, &str); 1] = [("/hotplug/target", "state")];
 /// `if6_seq_show`).
 const ADDRESSES: &str = "/proc/net/if_inet6";
 
+/// Routes of IPv6 with flags and device last (Linux 6.12 net/ipv6/route.c, `rt6_info_route`).
+const ROUTES: &str = "/proc/net/ipv6_route";
+
 /// The scope of addresses that the kernel does not give itself.
 const GLOBAL: &str = "00";
 
-/// The first device whose own addresses are lost when IPv6 is switched off there (`addrconf_ifdown`), of one or of all.
+/// The least MTU with IPv6 (`IPV6_MIN_MTU`): a device with a lower one loses all that it has of it.
+const MIN_MTU: u64 = 1_280;
+
+/// The first device whose own addresses or routes are lost when IPv6 is switched off there (`addrconf_ifdown`), of one or of all, or
+/// when the device itself is.
 fn loses_addresses(machine: &mut dyn Look, path: &str, value: &str) -> Option<String> {
-    let device = path.strip_prefix("/proc/sys/net/ipv6/conf/")?.strip_suffix("/disable_ipv6")?;
-    if value.trim() == "0" || value_of(&machine.read(path).ok()?) != "0" {
-        return None;
-    }
-    let text = machine.read(ADDRESSES).ok()?;
-    let mut rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    rows.find_map(|row| match row[..] {
-        [_, _, _, GLOBAL, _, name] if name == device || device == "all" => Some(name.to_owned()),
+    let switched = path.strip_prefix("/proc/sys/net/ipv6/conf/").and_then(|rest| rest.strip_suffix("/disable_ipv6"));
+    let link = path.strip_prefix("/sys/class/net/").and_then(|rest| rest.split_once('/'));
+    let is_up = |machine: &mut dyn Look| machine.read(path).is_ok_and(|flags| is_up_in(&flags));
+    let device = match (switched, link) {
+        (Some(device), _) if value.trim() != "0" && value_of(&machine.read(path).ok()?) == "0" => device,
+        (_, Some((device, "mtu"))) if value.trim().parse().is_ok_and(|mtu: u64| mtu < MIN_MTU) => device,
+        (_, Some((device, "flags"))) if is_up(machine) && !is_up_in(value) => device,
+        _ => return None,
+    };
+    let is_it = |name: &str| name == device || device == "all";
+    let mut rows = |file: &str| machine.read(file).unwrap_or_default();
+    let addresses = rows(ADDRESSES);
+    let mut addresses = addresses.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let address = addresses.find_map(|row| match row[..] {
+        [_, _, _, GLOBAL, _, name] if is_it(name) => Some(name.to_owned()),
         _ => None,
+    });
+    let routes = rows(ROUTES);
+    let mut routes = routes.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    address.or_else(|| {
+        routes.find_map(|row| match row[..] {
+            [destination, .., flags, name] if is_it(name) && is_own_route(destination, flags) => Some(name.to_owned()),
+            _ => None,
+        })
     })
+}
+
+/// Whether a route is somebody's own: up, of no address of this machine and no multicast, and not made by the kernel (Linux 6.12
+/// include/uapi/linux/ipv6_route.h and route.h).
+fn is_own_route(destination: &str, flags: &str) -> bool {
+    const UP: u64 = 1;
+    const NOT_OWN: u64 = 0x8000_0000 | 0x0100_0000 | 0x0020_0000 | 0x0010_0000 | 0x0004_0000;
+    let multicast = destination.starts_with("ff") || destination.starts_with("fe80");
+    u64::from_str_radix(flags, 16).is_ok_and(|flags| flags & UP != 0 && flags & NOT_OWN == 0 && !multicast)
+}
+
+/// Whether a device's flags, in hex, say that it is up.
+fn is_up_in(flags: &str) -> bool {
+    let flags = flags.trim();
+    u64::from_str_radix(flags.strip_prefix("0x").unwrap_or(flags), 16).is_ok_and(|flags| flags & 1 == 1)
 }
 
 /// Why a value of a file could not be taken back, if that is known without trying.
@@ -57,7 +94,9 @@ pub(crate) fn not_taken_back(machine: &mut dyn Look, path: &str, value: &str) ->
         return Some((*why).to_owned());
     }
     if let Some(device) = loses_addresses(machine, path, value) {
-        return Some(format!("{device} would lose its addresses, which the kernel does not give back"));
+        return Some(format!(
+            "{device} would lose its addresses and routes of IPv6, which the kernel does not give back"
+        ));
     }
     let (_, other) = IN_FORCE.iter().find(|(end, _)| path.ends_with(end))?;
     let other = format!("{}/{other}", path.rsplit_once('/')?.0);
@@ -82,6 +121,23 @@ pub(crate) fn takes_nothing(path: &str, errno: Errno) -> bool {
 /// Whether a file is the kernel's.
 pub(crate) fn is_kernel_file(path: &str) -> bool {
     ["/sys/", "/proc/"].iter().any(|root| path.starts_with(root))
+}
+
+/// Folders of devices, which lie below the device they belong to and are named by their class.
+const CLASSES: [(&str, &str); 2] = [("/block/", "/sys/block/"), ("/net/", "/sys/class/net/")];
+
+/// The one path of a file, however it is spelt and whatever links lead there: by it everything that is known of a file is looked up, and
+/// it is restored there. Below a device it begins with the device's class.
+pub(crate) fn one_path(machine: &mut dyn Look, path: &str) -> String {
+    let resolved = machine.read(&resolved_place(path)).ok().map(|text| text.trim_end_matches('\n').to_owned());
+    let resolved = resolved.filter(|path| path.starts_with('/')).unwrap_or_else(|| path.to_owned());
+    let parts: Vec<&str> = resolved.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let plain = format!("/{}", parts.join("/"));
+    let class = plain.strip_prefix("/sys/devices/").and_then(|below| {
+        let of = |(class, folder): (&str, &str)| below.split_once(class).map(|(_, rest)| format!("{folder}{rest}"));
+        CLASSES.into_iter().find_map(of)
+    });
+    class.unwrap_or(plain)
 }
 
 /// The value in effect among what a file shows: of choices, the one in brackets (`always [madvise] never`).

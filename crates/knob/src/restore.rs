@@ -8,10 +8,15 @@ use powerband_record::{Side, placed};
 use powerband_sysfs::cpufreq::steps_khz;
 use serde::Serialize;
 
+use crate::kernel_file::is_kernel_file;
+
 /// How often a limit that was restored is looked at …
 const LOOKS: u32 = 10;
 /// … and how long after each look, ns: it takes a few milliseconds.
 const PAUSE_NS: u64 = 10_000_000;
+
+/// What a file of the kernel answers to an undo that it will never take.
+const FOR_GOOD: [Errno; 3] = [Errno::EINVAL, Errno::ENODEV, Errno::EOPNOTSUPP];
 
 /// A value of somebody else's that was left alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -207,6 +212,15 @@ impl Work {
             && self.open.get(&id).is_some_and(|entry| is_ours_after_all(machine, entry, found))
         {
             outcome = machine.undo(id, true).unwrap_or_else(failed);
+        }
+        // Another attempt would be refused as this one was, and whoever insists need not be reminded for ever.
+        let is_kernels = |entry: &OpenEntry| matches!(&entry.turn.undo, Some(Action::WriteFile { path, .. }) if is_kernel_file(path));
+        if let Undone::Failed { why } = &outcome
+            && force
+            && FOR_GOOD.iter().any(|errno| *why == errno.to_string())
+            && self.open.get(&id).is_some_and(is_kernels)
+        {
+            outcome = machine.keep(&[id]).map_or_else(failed, |()| Undone::GivenUp);
         }
         match outcome {
             Undone::Undone => self.restored.undone += 1,

@@ -124,7 +124,7 @@ pub enum Undone {
         /// The address of the one that is there.
         found: Option<String>,
     },
-    /// It was turned elsewhere or on another device, and the caller insisted on letting go of it; not touched.
+    /// It was turned elsewhere or on another device, or the kernel refuses its undo for good, and the caller insisted on letting go of it.
     GivenUp,
     /// The kernel refused.
     Failed {

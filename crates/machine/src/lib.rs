@@ -31,7 +31,7 @@ pub use ledger::{
 pub use ledgered::{Device, LedgerRead, Ledgered, Performed, Rule};
 pub use machine::{Change, Entry, Handle, Identity, LATENCY_DEVICE, LastChange, Look, Machine, Run, Sample, Watch};
 pub use perf::PerfPlace;
-pub use readable::Readable;
+pub use readable::{Readable, resolved_place};
 pub use setter::{Asked, AskedKnob, Setter};
 pub use world::{StopSignal, UserSignal, Wake, World};
 pub use writes::{DEVICES, DEVICES_REPORTED, Unwatched, Written};

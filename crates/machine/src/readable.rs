@@ -14,6 +14,17 @@ pub enum Readable<'p> {
     Lines(LinesPlace<'p>),
     /// A counter of perf.
     Perf(PerfPlace<'p>),
+    /// The path of a file without links on its way: `resolved:/sys/block/loop0/queue/scheduler`.
+    Resolved(&'p str),
+}
+
+/// What the path of a file without links on its way reads from begins with.
+const RESOLVED: &str = "resolved:";
+
+/// Where the path of a file without links on its way reads from; a file that is not there yet has that of its folder.
+#[must_use]
+pub fn resolved_place(path: &str) -> String {
+    format!("{RESOLVED}{path}")
 }
 
 impl<'p> Readable<'p> {
@@ -28,6 +39,7 @@ impl<'p> Readable<'p> {
             .or_else(|| CommandPlace::of(path).map(Readable::Command))
             .or_else(|| LinesPlace::of(path).map(Readable::Lines))
             .or_else(|| PerfPlace::of(path).map(Readable::Perf))
+            .or_else(|| path.strip_prefix(RESOLVED).filter(|path| path.starts_with('/')).map(Readable::Resolved))
             .unwrap_or(Readable::File(path))
     }
 }
@@ -45,6 +57,8 @@ mod tests {
             ("lines:./watts", "Lines"),
             ("perf:msr/aperf@cpu3", "Perf"),
             ("perf:msr/aperf", "File"),
+            ("resolved:/sys/block/loop0", "Resolved"),
+            ("resolved:x", "File"),
             ("command", "File"),
             ("", "File"),
         ] {
@@ -55,6 +69,7 @@ mod tests {
                 Readable::Command(place) => ("Command", place.to_string()),
                 Readable::Lines(place) => ("Lines", place.to_string()),
                 Readable::Perf(place) => ("Perf", place.to_string()),
+                Readable::Resolved(path) => ("Resolved", resolved_place(path)),
             };
             assert_eq!((name, text.as_str()), (kind, path));
         }

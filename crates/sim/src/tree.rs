@@ -402,6 +402,12 @@ impl Board {
             Readable::Coalescing(place) if place.device == DEVICE => return self.nic.coalescing()?.read(&place),
             Readable::Coalescing(_) => return Err(Errno::ENODEV),
             Readable::Perf(_) => return self.count(path),
+            Readable::Resolved(path) => {
+                return Ok(match self.locate(path)? {
+                    Place::Own(path) => format!("{path}\n"),
+                    Place::Cpufreq(path) => format!("{CPU}/{path}\n"),
+                });
+            }
             Readable::File(_) | Readable::Lines(_) => {}
         }
         let text = match self.locate(path)? {

@@ -31,6 +31,11 @@ pb_r() {
   fi
 }
 
+# A path without links on its way.
+pb_l() {
+  pb_x readlink -f -- "$1"
+}
+
 # What a device's driver answers ethtool, and why it does not.
 pb_co() {
   if command -v ethtool >/dev/null; then pb_x env LC_ALL=C ethtool -c "$1"

@@ -194,6 +194,7 @@ fn reading(path: &str) -> Result<(&'static str, &str), Errno> {
     match Readable::of(path) {
         Readable::Coalescing(place) => Ok(("pb_co", ethtool::check(place.device)?)),
         Readable::Command(_) | Readable::Perf(_) => Err(Errno::EOPNOTSUPP),
+        Readable::Resolved(path) => check(path).map(|()| ("pb_l", path)),
         Readable::File(_) | Readable::Lines(_) => check(path).map(|()| ("pb_r", path)),
     }
 }

@@ -95,7 +95,9 @@ impl Run<'_> {
         // What is known to move along is saved already.
         let known = moved_by(self.machine, path, &|_| false);
         let mut before = self.neighbours(path);
-        before.retain(|(file, _)| !known.iter().any(|it| it.path == *file));
+        // What changes without a write shows nothing.
+        let again = self.neighbours(path);
+        before.retain(|file| !known.iter().any(|it| it.path == file.0) && again.contains(file));
         let acted =
             self.act(&self.kept(named, site, (path, turning.before.as_deref().unwrap_or(text)), undo.clone()))?;
         if let Some(errno) = acted.errno {

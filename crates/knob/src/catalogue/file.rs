@@ -1,7 +1,7 @@
 //! `file:PATH`: any file at all, for what has no name of its own.
 use powerband_machine::{Action, Change, Errno, Look};
 
-use crate::kernel_file::{is_kernel_file, undo_of, value_of};
+use crate::kernel_file::{is_kernel_file, one_path, undo_of, value_of};
 use crate::knob::Turning;
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value};
 
@@ -50,7 +50,7 @@ impl Knob for File {
         if machine.read(path) == Err(Errno::ENOENT) && machine.list(folder).is_err() {
             return Err(KnobError::absent(name, format!("the folder {folder} does not exist; make it first")));
         }
-        Ok(Sites { sites: vec![Site::system(path.to_owned())], ..Sites::default() })
+        Ok(Sites { sites: vec![Site::system(one_path(machine, path))], ..Sites::default() })
     }
 
     fn parse(&self, _name: &str, text: &str, _machine: &mut dyn Look, _site: &Site) -> Result<Value, KnobError> {

@@ -2,6 +2,7 @@
 use powerband_machine::{Errno, Look};
 use powerband_sysfs::proc;
 
+use crate::kernel_file::one_path;
 use crate::{About, Knob, KnobError, Phase, Scope, Selection, Site, Sites, Value};
 
 /// The family of kernel settings.
@@ -48,7 +49,7 @@ impl Knob for Sysctl {
                 format!("{path} does not exist on this kernel; `sysctl -a` lists what does"),
             )),
             Err(Errno::EISDIR) => Err(KnobError::absent(name, format!("{path} is a folder; name a setting in it"))),
-            _ => Ok(Sites { sites: vec![Site::system(path)], ..Sites::default() }),
+            _ => Ok(Sites { sites: vec![Site::system(one_path(machine, &path))], ..Sites::default() }),
         }
     }
 

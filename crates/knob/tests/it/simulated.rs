@@ -373,3 +373,26 @@ fn idle_states_that_cannot_be_switched_are_told() {
     let refused = apply(machine, &setting, Hold::Held, &Selection::everywhere()).unwrap_err().to_string();
     assert!(refused.contains("has no switch for them"), "{refused}");
 }
+
+#[test]
+fn what_a_file_moves_is_restored_however_the_file_is_spelt() {
+    let cpu = "/sys/devices/system/cpu";
+    for (machine, state, turned) in [
+        ("laptop", vec![format!("file:{cpu}/cpu1/cpuidle/state1/disable=1")], format!("file:{cpu}/./cpu1//online=0")),
+        ("laptop", vec!["max_perf_pct=60".to_owned()], format!("file:{cpu}/cpu0/../intel_pstate/status=passive")),
+        ("board", vec!["boost=1".to_owned(), "boost@policy0=0".to_owned()], "boost=0".to_owned()),
+        ("board", vec!["min_freq@policy4=1512000".to_owned()], "max_freq@policy4=1200000".to_owned()),
+    ] {
+        let mut world = world_of(machine);
+        let machine = world.machine(Side::Near).unwrap();
+        for words in &state {
+            apply(machine, &Setting::parse(words).unwrap(), Hold::Set, &Selection::everywhere()).unwrap();
+        }
+        let before = whole(machine);
+        let setting = Setting::parse(&turned).unwrap();
+        let applied = apply(machine, &setting, Hold::Set, &Selection::everywhere()).unwrap();
+        assert_ne!(whole(machine), before, "{turned}");
+        assert!(restore(machine, &applied.entries, false).complete(), "{turned}");
+        assert_eq!(whole(machine), before, "{turned}");
+    }
+}
