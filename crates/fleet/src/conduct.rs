@@ -104,7 +104,7 @@ struct Conducting<'a> {
 
 impl<'a> Conducting<'a> {
     fn new(with: Conduct<'a>, looked: u32) -> Conducting<'a> {
-        let patience = Patience::new(with.give_up, with.launcher.has_begun_what_runs());
+        let patience = Patience::new(with.give_up);
         let (reader, started, lost) = (Reader::default(), BTreeSet::new(), BTreeSet::new());
         Conducting { with, reader, started, finished: 0, looked, lost, patience }
     }
@@ -307,6 +307,7 @@ impl<'a> Conducting<'a> {
         let fleet = self.with.fleet;
         let until = Instant::now() + RESTORING;
         let mut asked = BTreeSet::new();
+        self.with.listener.note("tasks restore what they set, then it ends; Ctrl-C again ends it at once");
         loop {
             let seen = self.with.launcher.look(fleet)?;
             let live: Vec<u32> = seen.iter().filter(|(_, seen)| seen.is_live()).map(|(at, _)| *at).collect();
@@ -317,7 +318,11 @@ impl<'a> Conducting<'a> {
             let attempts = self.reader.read(self.with.folder, fleet)?;
             let nodes = standings(fleet, self.with.folder, &attempts, &seen);
             self.with.listener.standing(&nodes);
-            if live.is_empty() || Instant::now() >= until {
+            let is_ended = self.with.stops.asked_again();
+            if is_ended {
+                self.with.launcher.end();
+            }
+            if live.is_empty() || is_ended || Instant::now() >= until {
                 self.with.folder.end(&Ended { reason: CANCELLED.into(), nodes: self.looked })?;
                 return Ok(End::Cancelled(unconfirmed(&nodes)));
             }

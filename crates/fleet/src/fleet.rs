@@ -82,6 +82,14 @@ pub struct Task {
     pub attempt: u32,
 }
 
+impl Task {
+    /// The line it prints first. What comes before is the launcher's talk, what follows are results.
+    #[must_use]
+    pub fn hello(&self) -> String {
+        format!("powerband task {} {}.{}", self.fleet.key, self.position, self.attempt)
+    }
+}
+
 impl Fleet {
     /// How many nodes it has.
     #[must_use]

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use powerband_record::{IntoOrdered as _, Owner};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::fleet::VERSION;
@@ -135,7 +136,7 @@ impl Folder {
     /// [`FleetError::File`].
     pub fn fleet(&self) -> Result<Fleet, FleetError> {
         let path = self.path.join(FLEET);
-        let text = fs::read_to_string(&path).map_err(|error| FleetError::file("read", &path, &error))?;
+        let text = text_of(&path).map_err(|error| FleetError::file("read", &path, &error))?;
         let fleet: Fleet = serde_json::from_str(&text).map_err(|error| FleetError::file("read", &path, &error))?;
         if fleet.version != VERSION {
             return Err(FleetError::file("read", &path, &format!("it has version {}, not {VERSION}", fleet.version)));
@@ -179,7 +180,7 @@ impl Folder {
     /// What was last noted of the positions whose task was started.
     #[must_use]
     pub fn starts(&self) -> BTreeMap<u32, Start> {
-        let text = fs::read_to_string(self.path.join(STARTED)).unwrap_or_default();
+        let text = text_of(&self.path.join(STARTED)).unwrap_or_default();
         let starts = text.lines().filter_map(|line| serde_json::from_str::<Start>(line).ok());
         starts.map(|start| (start.position, start)).collect()
     }
@@ -220,7 +221,7 @@ impl Folder {
     /// Who conducts it now, as far as can be seen from here.
     #[must_use]
     pub fn conducted_by(&self) -> Option<String> {
-        let text = fs::read_to_string(self.path.join(OWNER)).ok()?;
+        let text = text_of(&self.path.join(OWNER)).ok()?;
         let Conductor { host, owner } = serde_json::from_str(&text).ok()?;
         let alive = host != powerband_host::hostname() || powerband_host::is_alive(&owner);
         alive.then(|| format!("powerband {} on {host}", owner.pid))
@@ -237,7 +238,7 @@ impl Folder {
     /// How it ended, where it did.
     #[must_use]
     pub fn ended(&self) -> Option<Ended> {
-        serde_json::from_str(&fs::read_to_string(self.path.join(END)).ok()?).ok()
+        serde_json::from_str(&text_of(&self.path.join(END)).ok()?).ok()
     }
 
     /// Writes a file as a whole: it is never seen half written.
@@ -257,6 +258,17 @@ impl Folder {
 #[derive(Debug, Default)]
 pub struct Reader {
     seen: BTreeMap<PathBuf, (u64, Attempt)>,
+}
+
+/// A file of the folder, opened to read. What somebody else put in its place, such as a FIFO that would never end or a link, is none.
+fn regular(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::Error::other("it is no regular file")) }
+}
+
+fn text_of(path: &Path) -> std::io::Result<String> {
+    std::io::read_to_string(regular(path)?)
 }
 
 impl Reader {
@@ -284,10 +296,10 @@ impl Reader {
     fn attempt(&mut self, path: &Path, number: u32) -> Result<Attempt, FleetError> {
         let unreadable = |error: std::io::Error| FleetError::file("read", path, &error);
         // Opened before its length is asked for: only then does a network file system ask its server.
-        let mut file = File::open(path).map_err(unreadable)?;
+        let mut file = regular(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         let (length, touched) = (metadata.len(), metadata.modified().ok());
-        let failed = fs::read_to_string(path.with_extension("failed")).ok().map(|text| text.trim().to_owned());
+        let failed = text_of(&path.with_extension("failed")).ok().map(|text| text.trim().to_owned());
         // On a full disk it is there and empty.
         let failed = failed.filter(|why| !why.is_empty());
         match self.seen.get(path) {

@@ -47,10 +47,8 @@ pub trait Launcher {
     /// [`FleetError`] when they cannot be asked.
     fn cancel(&mut self, fleet: &Fleet, positions: &[u32]) -> Result<(), FleetError>;
 
-    /// Whether a task that it says runs has begun; a command that it runs may itself wait for the node.
-    fn has_begun_what_runs(&self) -> bool {
-        true
-    }
+    /// Ends at once what this process has started, for somebody who does not wait. Slurm ends its tasks without us.
+    fn end(&mut self) {}
 
     /// How long to wait between looks, ms.
     fn period_ms(&self) -> u64;

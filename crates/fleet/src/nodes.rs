@@ -6,6 +6,9 @@ use powerband_record::system_words;
 
 use crate::{FleetError, Node};
 
+/// Characters of a name at most: files have it in theirs.
+const MAX_NAME: usize = 200;
+
 /// More nodes than this are a slip of the fingers.
 const MAX: usize = 100_000;
 
@@ -100,6 +103,9 @@ fn expand(part: &str, nodes: &mut Vec<String>) -> Result<(), FleetError> {
 fn add(name: String, nodes: &mut Vec<String>) -> Result<(), FleetError> {
     // Names are put into commands, jobs and names of files.
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-:@".contains(c);
+    if name.len() > MAX_NAME {
+        return Err(wrong(format!("a name of a node has at most {MAX_NAME} characters; one begins '{:.40}'", name)));
+    }
     if name.is_empty() || !name.chars().all(plain) || name.starts_with(['-', '.']) {
         return Err(wrong(format!("'{name}' is no name of a node; use letters, digits and any of . _ - : @")));
     }
@@ -153,9 +159,10 @@ mod tests {
             "n[1-9999999]",
             "n[1-2][3-",
             "n[1-4096]r[1-4096]",
+            &"n".repeat(3_000_000),
         ] {
             let why = parse_nodes(text).unwrap_err().to_string();
-            assert!(!why.is_empty() && !why.contains('\n'), "{text}: {why}");
+            assert!(!why.is_empty() && !why.contains('\n') && why.len() < 200, "{text}: {why}");
         }
     }
 

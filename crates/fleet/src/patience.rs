@@ -18,16 +18,14 @@ enum Sign {
 #[derive(Debug)]
 pub(crate) struct Patience {
     limit: Duration,
-    /// Whether what is said to run has begun.
-    has_begun: bool,
     since: BTreeMap<u32, (Sign, Instant)>,
     given_up: BTreeSet<u32>,
 }
 
 impl Patience {
-    /// That ends after this time; where what is said to run may not have begun, only what began is missed.
-    pub(crate) fn new(limit: Duration, has_begun: bool) -> Patience {
-        Patience { limit, has_begun, since: BTreeMap::new(), given_up: BTreeSet::new() }
+    /// Patience that ends after this time.
+    pub(crate) fn new(limit: Duration) -> Patience {
+        Patience { limit, since: BTreeMap::new(), given_up: BTreeSet::new() }
     }
 
     /// Tasks whose nodes are to be given up now, and why; each once.
@@ -69,7 +67,6 @@ impl Patience {
         match seen {
             Seen::Waiting { stuck: true, .. } => Some(Sign::Away(touched)),
             Seen::Running if best(attempts).is_some_and(crate::Attempt::is_complete) => None,
-            Seen::Running if !self.has_begun && attempts.last().is_none_or(|attempt| attempt.header.is_none()) => None,
             Seen::Running => Some(Sign::Runs(touched)),
             _ => None,
         }
@@ -83,37 +80,30 @@ mod tests {
 
     #[test]
     fn a_task_that_shows_signs_of_life_is_waited_for() {
-        let mut patience = Patience::new(Duration::from_nanos(1), false);
-        let mut look = |seen: Seen, header: bool, touched_s: u64| {
+        let mut patience = Patience::new(Duration::from_nanos(1));
+        let mut look = |seen: Seen, touched_s: u64| {
             std::thread::sleep(Duration::from_millis(1));
-            let text = if header {
-                "{\"journal_version\":1,\"id\":0,\"started_unix_s\":1,\"host\":\"n\",\"powerband\":\"0\",\"command_line\":[]}\n"
-            } else {
-                "\n"
-            };
             let touched = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(touched_s));
-            let attempt = Attempt { touched, ..Attempt::parse(0, text, None) };
-            assert_eq!(attempt.header.is_some(), header);
+            let attempt = Attempt { touched, ..Attempt::parse(0, "\n", None) };
             let attempts = Attempts::from([(0, vec![attempt])]);
             patience.exhausted(&BTreeMap::from([(0, seen)]), &attempts).len()
         };
         let away = || Seen::Waiting { why: "NodeDown".into(), stuck: true };
-        // What has not begun may wait, in the launcher's words or in its command's.
+        // What waits in the launcher's queue may wait.
         for _ in 0..3 {
-            assert_eq!(look(Seen::Waiting { why: "Resources".into(), stuck: false }, true, 1), 0);
-            assert_eq!(look(Seen::Running, false, 1), 0);
+            assert_eq!(look(Seen::Waiting { why: "Resources".into(), stuck: false }, 1), 0);
         }
-        assert_eq!((1..9).map(|at| look(Seen::Running, true, at)).sum::<usize>(), 0);
+        assert_eq!((1..9).map(|at| look(Seen::Running, at)).sum::<usize>(), 0);
         assert_eq!(
-            (9..19).map(|at| look(away(), true, at)).sum::<usize>(),
+            (9..19).map(|at| look(away(), at)).sum::<usize>(),
             0,
             "it runs on where its launcher does not reach"
         );
-        assert_eq!(look(Seen::Running, true, 9), 0);
-        assert_eq!(look(Seen::Running, true, 9), 1);
-        assert_eq!(look(Seen::Running, true, 9), 0, "once");
-        // Where what runs has begun, one that has not said a word is missed as well.
-        let (mut patience, seen) = (Patience::new(Duration::ZERO, true), BTreeMap::from([(0, Seen::Running)]));
+        assert_eq!(look(Seen::Running, 9), 0);
+        assert_eq!(look(Seen::Running, 9), 1);
+        assert_eq!(look(Seen::Running, 9), 0, "once");
+        // One that has not said a word is missed as well.
+        let (mut patience, seen) = (Patience::new(Duration::ZERO), BTreeMap::from([(0, Seen::Running)]));
         assert_eq!(patience.exhausted(&seen, &Attempts::new()).len(), 1);
     }
 }

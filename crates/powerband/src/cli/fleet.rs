@@ -85,7 +85,7 @@ pub(crate) struct FleetRun {
 pub(crate) struct Waiting {
     /// Give up a node whose task shows no sign of life for this time (default: 10m)
     ///
-    /// A task shows one every 5 s, also where its launcher says that the node is away.
+    /// A task shows one every 5 s, also where its launcher says that the node is away. A launcher that queues needs a longer time.
     /// Once everything is decided, what still runs is cancelled after the same time.
     #[arg(long, value_name = "TIME", default_value = "10m", hide_default_value = true, help_heading = STATISTICS)]
     pub(crate) give_up: String,

@@ -45,6 +45,10 @@ fn from_input(shared: &Shared) -> Answer {
     };
     read.map_err(|error| wrong(&error))?;
     let task: Task = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
+    let greeted = writeln!(std::io::stdout(), "{}", task.hello()).and_then(|()| std::io::stdout().flush());
+    greeted.map_err(|error| {
+        Failure::new(Exit::CannotGoOn, format!("nobody reads the results: {}", system_words(&error)))
+    })?;
     std::thread::spawn(|| {
         let mut rest = [0; 64];
         // Its end, or an error, is the end of the one who started us.
