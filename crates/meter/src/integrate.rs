@@ -3,6 +3,9 @@ use crate::health::{ANY_MACHINE_W, died_for, reject_spikes, stood_still_ns, stuc
 use crate::late::{advance_within, put_back, reach, reject_held_spikes, within};
 use crate::{GaugeSample, Kind, MeterInstance, PowerScope, Window, Wrap, advance_uj, mean};
 
+/// Below 1 mW a sensor shows no part of a running machine: a driver that tells mW where the kernel's rules want uW does.
+const FAINT_UW: f64 = 1_000.0;
+
 /// What one meter comes to.
 #[derive(Debug, Default)]
 pub(crate) struct Energy {
@@ -48,6 +51,7 @@ pub(crate) fn integrate(
                 notes.push(format!("it showed the same number in the last {stuck} of {} readings", samples.len()));
             }
             let uw = mean(&samples, span, interval_ns, window).map_err(|error| error.to_string())?;
+            notes.extend(faint(uw));
             let good = samples.iter().filter(|(_, value)| value.is_ok()).count();
             Ok(Energy { joules: uw * 1e-6 * seconds(span), samples: good, left_out: spikes })
         }
@@ -112,6 +116,16 @@ fn steady(samples: &[GaugeSample]) -> Option<String> {
     let first = values.next()?;
     let same = samples.len() > 2 && values.all(|value| value == first);
     same.then(|| format!("it showed the same number in all of {} readings", samples.len()))
+}
+
+/// A remark on a power, uW, that is less than any sensor of a running machine has to show.
+fn faint(uw: f64) -> Option<String> {
+    (uw < FAINT_UW).then(|| {
+        format!(
+            "it showed {:.6} W on average, less than anything in a running machine draws; its unit may be wrong",
+            uw * 1e-6
+        )
+    })
 }
 
 pub(crate) fn seconds((start_ns, end_ns): (u64, u64)) -> f64 {

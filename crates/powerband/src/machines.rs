@@ -107,13 +107,22 @@ fn parts(word: &str) -> Result<Vec<&str>, Failure> {
     }
 }
 
+/// Whether a machine's name is several. A file's name may have commas, too.
+fn is_list(name: &str) -> bool {
+    let others = |parts: &[&str]| parts.len() > 1 && parts[1..].iter().all(|part| part.contains(':'));
+    parts(name).is_ok_and(|parts| others(&parts) || parts.len() > 1 && !name.contains(':'))
+}
+
 /// The machines of the options, in full.
 ///
 /// # Errors
 /// [`Failure`] as for [`expanded`], and for a command that uses one machine.
 pub(crate) fn of_options(mut shared: Shared, verb: &Verb) -> Result<Shared, Failure> {
     if shared.machines.is_empty() {
-        return Ok(shared);
+        return match shared.machine.as_deref().filter(|name| is_list(name)) {
+            Some(name) => Err(usage(format!("--machine takes one machine; for a list write --machines {name}"))),
+            None => Ok(shared),
+        };
     }
     if let Some(far) = &shared.far {
         return Err(usage(format!("a list of machines has no peer; leave out --far {far}")));

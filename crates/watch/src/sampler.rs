@@ -57,7 +57,7 @@ pub struct CpuNow {
 pub struct Sampler {
     scene: Scene,
     /// Also what keeps CPUs awake to be read.
-    interrupting: bool,
+    free: bool,
     utilisation: Option<Utilisation>,
     interrupts: Option<Interrupts>,
     clocks: Clocks,
@@ -85,14 +85,14 @@ struct Raw {
 }
 
 impl Sampler {
-    /// Opens what there is for `cpus`, all when absent. `interrupting`: also what keeps CPUs awake to be read.
-    pub fn open(machine: &mut dyn Look, cpus: Option<&CpuList>, interrupting: bool) -> Self {
+    /// Opens what there is for `cpus`, all when absent. `free`: also what keeps the CPUs of a real machine awake to be read.
+    pub fn open(machine: &mut dyn Look, cpus: Option<&CpuList>, free: bool) -> Self {
         let all = present(machine);
         let wanted = all.as_slice().iter().copied().filter(|&cpu| cpus.is_none_or(|cpus| cpus.contains(cpu)));
         let cpus = CpuList::new(wanted.collect());
         let meters = find_all(machine).meters;
         let (utilisation, interrupts) = (Utilisation::open(machine).ok(), Interrupts::open(machine).ok());
-        let clocks = Clocks::open(machine, &cpus, interrupting);
+        let clocks = Clocks::open(machine, &cpus, free);
         let (idle, powers) = (IdleTimes::open(machine, &cpus), Powers::open(machine, &meters));
         let states = |cpu| {
             let found = idle.cpus().iter().find(|sleeps| sleeps.cpu == cpu);
@@ -108,7 +108,7 @@ impl Sampler {
         let (handles, texts, last, online, reopened) = (Vec::new(), Vec::new(), None, None, false);
         let mut all = Sampler {
             scene,
-            interrupting,
+            free,
             utilisation,
             interrupts,
             clocks,
@@ -138,7 +138,7 @@ impl Sampler {
         let gone = self.clocks.handles().into_iter().chain(self.idle.handles());
         gone.for_each(|handle| machine.close(handle));
         let cpus = CpuList::new(self.scene.cpus.iter().map(|&(cpu, _)| cpu).collect());
-        self.clocks = Clocks::open(machine, &cpus, self.interrupting);
+        self.clocks = Clocks::open(machine, &cpus, self.free);
         self.idle = IdleTimes::open(machine, &cpus);
         self.list_handles();
     }

@@ -1,5 +1,5 @@
 //! `power_supply`: what batteries and supplies give, under /sys/class/power_supply.
-use powerband_machine::Look;
+use powerband_machine::{Errno, Look};
 use powerband_sysfs::power::POWER_SUPPLY as FOLDER;
 
 use crate::{Absent, FileScale, Kind, Meter, MeterAbout, MeterInstance, PowerScope, Window};
@@ -68,7 +68,9 @@ fn meter(machine: &mut dyn Look, name: &str) -> Result<MeterInstance, String> {
     } else if text("current_now").is_some() && text("voltage_now").is_some() {
         (file("current_now"), Some(file("voltage_now")), UA_UV)
     } else {
-        return Err("shows neither power nor a current with its voltage".into());
+        let unreadable = |errno: Errno| (errno != Errno::ENOENT).then(|| format!("shows no power: {errno}"));
+        let why = machine.read(&file("power_now")).err().and_then(unreadable);
+        return Err(why.unwrap_or_else(|| "shows neither power nor a current with its voltage".into()));
     };
     let mut notes = vec!["it does not report how often it measures; once per second is assumed".to_owned()];
     let scope = if battery {

@@ -49,9 +49,9 @@ const INTERRUPTING: [(u32, u32); 2] = [(4, 13), (5, 18)];
 
 impl Clocks {
     /// Opens the policies that drive one of `cpus`; none where there is no cpufreq. Where the kernel interrupts a CPU to
-    /// tell its clock, that is left out unless `interrupting`.
-    pub fn open(machine: &mut dyn Look, cpus: &CpuList, interrupting: bool) -> Self {
-        Clocks::with(machine, cpus, interrupting, &FILES)
+    /// tell its clock, that is left out unless that is `free`.
+    pub fn open(machine: &mut dyn Look, cpus: &CpuList, free: bool) -> Self {
+        Clocks::with(machine, cpus, free, &FILES)
     }
 
     /// The same, but the clock is all that is read; where the kernel interrupts a CPU to tell it, nothing is.
@@ -59,13 +59,11 @@ impl Clocks {
         Clocks::with(machine, cpus, false, &FILES[..1])
     }
 
-    fn with(machine: &mut dyn Look, cpus: &CpuList, interrupting: bool, files: &[&str]) -> Self {
+    fn with(machine: &mut dyn Look, cpus: &CpuList, free: bool, files: &[&str]) -> Self {
         let mut all = Clocks::default();
-        if !interrupting && interrupts_cpus(machine) {
+        if !free && interrupts_cpus(machine) {
             all.unread = Some(
-                "this kernel interrupts each CPU to read its frequency, so that reading would keep it awake; \
-                 --interrupting reads it all the same"
-                    .to_owned(),
+                "this kernel interrupts each CPU to read its frequency, so that reading would keep it awake".to_owned(),
             );
         }
         for (number, name) in numbered(names(machine, CPUFREQ), "policy") {

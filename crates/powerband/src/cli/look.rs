@@ -113,9 +113,6 @@ pub(crate) struct Watch {
     /// Print the overhead of watching: CPU time and wake-ups
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) cost: bool,
-    /// Read frequencies even where each read interrupts the CPU (x86, Linux 4.13 to 5.17)
-    #[arg(long, help_heading = COMMON)]
-    pub(crate) interrupting: bool,
     /// What a simulated machine runs meanwhile (default: idle)
     #[arg(long, value_name = "NAME", help_heading = COMMON)]
     pub(crate) load: Option<MountLoad>,

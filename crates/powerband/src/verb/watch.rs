@@ -37,8 +37,7 @@ pub(crate) fn run(shared: &Shared, args: &Watch) -> Answer {
     let mut rig = open(shared, args, &names)?;
     let machine = rig.world().machine(Side::Near).ok_or_else(no_machine)?;
     // Neither a model nor a recording is disturbed by being read.
-    let sampler =
-        Sampler::open(machine, shared.cpus.as_ref(), args.interrupting || names.simulated() || names.recorded());
+    let sampler = Sampler::open(machine, shared.cpus.as_ref(), names.simulated() || names.recorded());
     let found = sampler.scene().cpus.len();
     rig::check_lost(rig.world())?;
     if found == 0 {
