@@ -127,7 +127,7 @@ fn a_simulated_machine_is_watched_while_it_counts_primes() {
     let desk = Desk::new();
     desk.run(&["--machine", "sim:mpi-server", "set", "governor=conservative"]).ended(0);
     let words =
-        ["--machine", "sim:mpi-server", "watch", "--load", "primes", "--interval", "10ms", "--for", "40s", "--json"];
+        ["--machine", "sim:mpi-server", "watch", "--load", "primes", "--interval", "20ms", "--for", "40s", "--json"];
     let out = desk.run(&words).ended(0).out;
     let mut clock: Vec<u64> = Vec::new();
     for line in out.lines() {

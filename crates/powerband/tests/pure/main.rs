@@ -14,6 +14,7 @@ mod desk;
 #[cfg(feature = "png")]
 mod drawn;
 mod fuzzed;
+mod journal_hash;
 mod journals;
 mod metered_truth;
 mod mistakes;
@@ -28,5 +29,6 @@ mod required;
 mod router;
 mod screen;
 mod simulated;
+mod terminal;
 mod told;
 mod tuned;

@@ -3,6 +3,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::desk::{Desk, Ran, Words, text};
+use crate::journal_hash::fnv1a;
 
 /// FNV-1a of the events of `--seed 7 run plans/router.toml`, the header left out, debug and release alike. Anyone who
 /// changes the model, the plan or the statistics on purpose changes this one line; the test prints the new value.
@@ -13,11 +14,6 @@ fn router(words: &[&str]) -> Vec<String> {
     let desk = Desk::new();
     desk.run(words).ended(0);
     desk.journal()
-}
-
-pub(crate) fn fnv1a(lines: &[String]) -> u64 {
-    let bytes = lines.iter().flat_map(|line| line.bytes().chain([b'\n']));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[test]

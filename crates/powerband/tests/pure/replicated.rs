@@ -232,11 +232,6 @@ fn each_is_needed(wrong: &[Wrong]) {
 }
 
 #[test]
-fn a_part_of_the_servers_model_is_needed() {
-    each_is_needed(&WRONG[..1]);
-}
-
-#[test]
 fn sweep_each_part_of_the_servers_model_is_needed() {
     if std::env::var("POWERBAND_SWEEP").is_ok_and(|value| value == "1") {
         each_is_needed(&WRONG);

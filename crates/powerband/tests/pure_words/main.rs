@@ -6,8 +6,12 @@
 mod desk;
 
 mod help;
+#[path = "../pure/journal_hash.rs"]
+mod journal_hash;
 mod kinds;
 mod normal;
 mod plans;
 mod script;
 mod scripts;
+#[path = "../pure/terminal.rs"]
+mod terminal;

@@ -1,9 +1,12 @@
-//! The report of every plan in `plans/`, in every form.
+//! The report of every plan in `plans/`, in every form, and what holds of each: its journal has the bytes it had, the short form fits
+//! a terminal.
 use std::collections::BTreeSet;
 use std::fs;
 
 use crate::desk::{Desk, workspace};
+use crate::journal_hash::{known_journals, line};
 use crate::normal;
+use crate::terminal::fits;
 
 /// Every form of the report of the last experiment.
 pub(crate) fn forms(desk: &Desk) -> String {
@@ -19,7 +22,22 @@ pub(crate) fn forms(desk: &Desk) -> String {
     forms.map(|(line, text)| format!("$ powerband {line}\n{}\n", text.trim_end())).join("\n")
 }
 
-/// Plans that take more than three seconds of a CPU each.
+/// Checks a plan's experiment as it was printed and kept.
+#[track_caller]
+fn holds(plan: &str, desk: &Desk) {
+    fits(&desk.run("show").well(), |line| {
+        let ran = desk.run(line);
+        (ran.code, ran.err)
+    });
+    let events: Vec<String> = desk.run("export 1 --journal").well().lines().skip(1).map(str::to_owned).collect();
+    let (found, known) = (line(plan, 1, &events), fs::read_to_string(known_journals()).unwrap());
+    assert!(
+        known.lines().any(|line| line == found),
+        "its journal is another one than expected/journals.txt has: {found}"
+    );
+}
+
+/// Plans that take more than three seconds of a CPU each: they are looked at where their article is repeated.
 const LONG: [&str; 3] = ["governors-ladder", "governors-shop-1000", "governors-shop-2000"];
 
 macro_rules! plans {
@@ -32,6 +50,7 @@ macro_rules! plans {
                     let desk = Desk::new();
                     desk.run(&format!("run plans/{plan}.toml")).well();
                     insta::assert_snapshot!(format!("plan_{plan}"), forms(&desk));
+                    holds(plan, &desk);
                 }
             }
         )*
