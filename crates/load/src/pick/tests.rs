@@ -181,3 +181,72 @@ fn generated_outputs_are_read_right_or_not_at_all() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(read > outputs / 4, "{read} of {outputs} are read");
 }
+
+/// What the metric of a spec reads in one output after another of the same experiment.
+fn read_in_turn(spec: &str, outputs: &[&str]) -> Vec<Result<f64, String>> {
+    let (spec, mut styles) = (MetricSpec::parse(spec).unwrap(), NumberStyles::default());
+    outputs.iter().map(|text| spec.pick(&output(text), &mut styles).map(|it| it.value)).collect()
+}
+
+#[test]
+fn a_unit_that_is_not_right_behind_the_number_may_not_change() {
+    // The number is at `#`, its unit at `%`.
+    for form in [
+        "t,#,%",
+        "x: #; %",
+        "| x | # | % |",
+        "x (%): avg=5, #",
+        "lat (%):\n  p99=#",
+        "time in %: #",
+        "#\n%",
+        "#_%",
+        "<t unit=\"%\">#</t>",
+    ] {
+        let of = |number: &str, unit: &str| form.replace('#', &format!("<{number}>")).replace('%', unit);
+        let (micro, milli) = (of("980", "us"), of("1.02", "ms"));
+        let read = read_in_turn("x=regex:<([0-9.]+)>", &[&micro, &of("970", "us"), &milli, &micro]);
+        assert!(read[0].is_ok() && read[1].is_ok() && read[3].is_ok(), "{form}: {read:?}");
+        assert!(read[2].as_ref().is_err_and(|why| why.contains("units in its lines")), "{form}: {read:?}");
+    }
+    let read = read_in_turn("x=json:$.v", &["{\"v\": 980, \"unit\": \"us\"}", "{\"v\": 1.02, \"unit\": \"ms\"}"]);
+    assert!(read[0].is_ok() && read[1].is_err(), "{read:?}");
+    // Units of other numbers of the line are theirs.
+    let read = read_in_turn("ops=regex:ops=(\\d+)", &["ops=50 lat 980 us", "ops=40 lat 1.2ms"]);
+    assert_eq!(read, [Ok(50.0), Ok(40.0)]);
+}
+
+#[test]
+fn a_number_that_goes_on_is_not_read_in_part() {
+    for text in [
+        "x 9.8 x 10^2 us",
+        "x 9.8×10^3",
+        "x 9.8 · 10²",
+        "x 9.8 E2",
+        "x 5 minutes 30 seconds",
+        "x 1 s 50 ms",
+        "x 2 days, 03:00:00",
+        "x 5 hours and 2 minutes",
+    ] {
+        let read = read_in_turn("t_s=regex:x ([0-9.]+)", &[text]);
+        assert!(read[0].is_err(), "{text}: {read:?}");
+    }
+    let read = read_in_turn("t_s=regex:minutes ([0-9.]+)", &["5 minutes 30 seconds"]);
+    assert!(read[0].is_err(), "{read:?}");
+}
+
+#[test]
+fn a_unit_is_read_behind_errors_colours_and_by_its_key() {
+    for (spec, text, value) in [
+        ("x=regex:x ([0-9.]+)", "x 980(5) us", 980e-6),
+        ("x=regex:x ([0-9.]+)", "x 980 ± 1% us", 980e-6),
+        ("x=regex:x ([0-9.]+)", "x 980 (± 5) us", 980e-6),
+        ("x=regex:x ([0-9.]+)", "x 980\u{1b}[0m\u{2009}us", 980e-6),
+        ("n_per_s=regex:x ([0-9.]+)", "x 123.4 ops/ms", 123_400.0),
+        ("p99_usec=regex:x ([0-9.]+)", "x 9.8 ms", 9_800.0),
+        ("t_ms=regex:: ([0-9.]+)", "time (s): 5.5", 5_500.0),
+        ("lat_us=json:$.lat_ns", "{\"lat_ns\": 980}", 0.98),
+    ] {
+        let read = read_in_turn(spec, &[text])[0].clone().unwrap();
+        assert!((read - value).abs() < 1e-9 * value, "{text}: {read}, not {value}");
+    }
+}
