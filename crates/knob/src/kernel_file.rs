@@ -126,8 +126,8 @@ pub(crate) fn is_kernel_file(path: &str) -> bool {
 /// Folders of devices, which lie below the device they belong to and are named by their class.
 const CLASSES: [(&str, &str); 2] = [("/block/", "/sys/block/"), ("/net/", "/sys/class/net/")];
 
-/// The one path of a file, however it is spelt and whatever links lead there: by it everything that is known of a file is looked up, and
-/// it is restored there. Below a device it begins with the device's class.
+/// The one path of a file of the kernel, however it is spelt and whatever links lead there: by it everything that is known of a file is
+/// looked up, and it is restored there. Below a device it begins with the device's class.
 pub(crate) fn one_path(machine: &mut dyn Look, path: &str) -> String {
     let resolved = machine.read(&resolved_place(path)).ok().map(|text| text.trim_end_matches('\n').to_owned());
     let resolved = resolved.filter(|path| path.starts_with('/')).unwrap_or_else(|| path.to_owned());

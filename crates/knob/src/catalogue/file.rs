@@ -50,7 +50,16 @@ impl Knob for File {
         if machine.read(path) == Err(Errno::ENOENT) && machine.list(folder).is_err() {
             return Err(KnobError::absent(name, format!("the folder {folder} does not exist; make it first")));
         }
-        Ok(Sites { sites: vec![Site::system(one_path(machine, path))], ..Sites::default() })
+        let one = one_path(machine, path);
+        let path = match (is_kernel_file(path), is_kernel_file(&one)) {
+            (true, _) => one,
+            // Under sudo a link of the caller's is followed with the caller's rights alone.
+            (false, false) => path.to_owned(),
+            (false, true) => {
+                return Err(KnobError::value(name, format!("{path} leads to {one}; write file:{one}")));
+            }
+        };
+        Ok(Sites { sites: vec![Site::system(path)], ..Sites::default() })
     }
 
     fn parse(&self, _name: &str, text: &str, _machine: &mut dyn Look, _site: &Site) -> Result<Value, KnobError> {
