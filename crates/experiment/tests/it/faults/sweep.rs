@@ -10,7 +10,7 @@ use super::story::{Command, Deed, Story};
 
 /// Seeds of an ordinary run.
 const SEEDS: u64 = 400;
-const FIRST: u64 = 401;
+const FIRST: u64 = 801;
 
 /// What struck in a number of stories.
 #[derive(Clone, Debug, Default)]
