@@ -51,7 +51,8 @@ fn loses_addresses(machine: &mut dyn Look, path: &str, value: &str) -> Option<St
     let device = match (switched, link) {
         (Some(device), _) if value.trim() != "0" && value_of(&machine.read(path).ok()?) == "0" => device,
         (_, Some((device, "mtu"))) if value.trim().parse().is_ok_and(|mtu: u64| mtu < MIN_MTU) => device,
-        (_, Some((device, "flags"))) if is_up(machine) && !is_up_in(value) => device,
+        // One that goes down loses routes of IPv4 as well.
+        (_, Some((device, "flags"))) if is_up(machine) && !is_up_in(value) => return Some(device.to_owned()),
         _ => return None,
     };
     let is_it = |name: &str| name == device || device == "all";
@@ -95,7 +96,7 @@ pub(crate) fn not_taken_back(machine: &mut dyn Look, path: &str, value: &str) ->
     }
     if let Some(device) = loses_addresses(machine, path, value) {
         return Some(format!(
-            "{device} would lose its addresses and routes of IPv6, which the kernel does not give back"
+            "{device} would lose addresses or routes, which the kernel does not give back"
         ));
     }
     let (_, other) = IN_FORCE.iter().find(|(end, _)| path.ends_with(end))?;
