@@ -95,9 +95,7 @@ pub(crate) fn not_taken_back(machine: &mut dyn Look, path: &str, value: &str) ->
         return Some((*why).to_owned());
     }
     if let Some(device) = loses_addresses(machine, path, value) {
-        return Some(format!(
-            "{device} would lose addresses or routes, which the kernel does not give back"
-        ));
+        return Some(format!("{device} would lose its addresses or routes, which the kernel does not give back"));
     }
     let (_, other) = IN_FORCE.iter().find(|(end, _)| path.ends_with(end))?;
     let other = format!("{}/{other}", path.rsplit_once('/')?.0);
