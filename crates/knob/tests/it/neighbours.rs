@@ -167,6 +167,9 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         ("sysctl.kernel.tainted=0", "removes none"),
         ("sysctl.net.ipv6.conf.eth1.disable_ipv6=1", "eth1 would lose its addresses"),
         ("sysctl.net.ipv6.conf.all.disable_ipv6=1", "eth1 would lose its addresses"),
+        ("sysctl.net.ipv6.conf.eth2.disable_ipv6=1", "eth2 would lose its addresses or routes"),
+        ("file:/sys/class/net/eth1/mtu=1000", "eth1 would lose its addresses or routes"),
+        ("file:/sys/class/net/eth3/flags=0x1002", "eth3 would lose its addresses or routes"),
         ("file:/sys/devices/system/cpu/cpu0/hotplug/target=1", "it shows 0, but 200 is in force"),
         ("sysctl.vm.twin_a=5", "changes /proc/sys/vm/twin_b"),
         ("file:/sys/kernel/mm/absent=1", "does not exist"),
@@ -176,7 +179,17 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         let addresses =
             "fe800000000000000000000000000001 02 40 20 80 eth0\nfd000000000000000000000000000001 03 40 00 80 eth1\n";
         machine.files.insert("/proc/net/if_inet6".to_owned(), addresses.to_owned());
-        machine.files.insert("/proc/sys/net/ipv6/conf/eth1/disable_ipv6".to_owned(), "0\n".to_owned());
+        let zeros = "0".repeat(32);
+        let route = format!("fd99{:028} 40 {zeros} 00 {zeros} 00000400 00000001 00000000 00000001 eth2\n", 0);
+        machine.files.insert("/proc/net/ipv6_route".to_owned(), route);
+        for (file, text) in [
+            ("/proc/sys/net/ipv6/conf/eth1/disable_ipv6", "0\n"),
+            ("/proc/sys/net/ipv6/conf/eth2/disable_ipv6", "0\n"),
+            ("/sys/class/net/eth1/mtu", "1500\n"),
+            ("/sys/class/net/eth3/flags", "0x1003\n"),
+        ] {
+            machine.files.insert(file.to_owned(), text.to_owned());
+        }
         let before = machine.files.clone();
         let setting = Setting::parse(case).unwrap();
         let error = apply(&mut machine, &setting, Hold::Held, &Selection::everywhere()).unwrap_err();
