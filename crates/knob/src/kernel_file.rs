@@ -104,14 +104,11 @@ pub(crate) fn not_taken_back(machine: &mut dyn Look, path: &str, value: &str) ->
     (shown != real).then(|| format!("it shows {shown}, but {real} is in force ({other})"))
 }
 
-/// "Operation not supported" by the kernel's own number, which files below /proc/sys answer (include/linux/errno.h).
-const ENOTSUPP: Errno = Errno(524);
-
 /// Whether a refusal shows that nobody sets a file: it takes no value at all here, or belongs to an interrupt that the kernel
 /// itself stops and starts with its CPU (kernel/irq/proc.c, `write_irq_affinity`).
 pub(crate) fn takes_nothing(path: &str, errno: Errno) -> bool {
     match errno {
-        Errno::EOPNOTSUPP | ENOTSUPP => true,
+        Errno::EOPNOTSUPP | Errno::ENOTSUPP => true,
         Errno::EIO => path.starts_with("/proc/irq/"),
         _ => false,
     }
@@ -181,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_refusal_of_what_nobody_sets_is_known() {
-        assert!(takes_nothing("/proc/sys/kernel/nmi_watchdog", Errno(524)));
+        assert!(takes_nothing("/proc/sys/kernel/nmi_watchdog", Errno::ENOTSUPP));
         assert!(takes_nothing("/proc/irq/26/smp_affinity_list", Errno::EIO));
         assert!(!takes_nothing("/sys/devices/system/cpu/cpufreq/boost", Errno::EIO));
     }

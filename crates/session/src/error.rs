@@ -274,7 +274,7 @@ pub fn class_of_knob(error: &KnobError) -> ErrorClass {
 /// Whether the kernel, or the file itself, says that what was typed makes no sense there.
 fn is_a_wrong_word(error: &KnobError) -> bool {
     match error {
-        KnobError::Refused { errno, .. } => matches!(*errno, Errno::EINVAL | Errno::ERANGE),
+        KnobError::Refused { errno, .. } => errno.is_about_the_value(),
         KnobError::Unreadable { errno, .. } => {
             matches!(*errno, Errno::EISDIR | Errno::ENOTDIR | Errno::EILSEQ | Errno::EFBIG)
         }

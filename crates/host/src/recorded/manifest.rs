@@ -75,7 +75,7 @@ impl Manifest {
     /// What the kernel answered instead of a text; `EIO` for a name no error has.
     pub(super) fn errno(&self, path: &str) -> Option<Errno> {
         let name = self.errnos.get(path)?;
-        let named = (1..134).map(Errno).find(|errno| errno.name() == name && name != "E?");
+        let named = (1..=Errno::ENOTSUPP.0).map(Errno).find(|errno| errno.name() == name && name != "E?");
         Some(named.or_else(|| name.parse().ok().filter(|number| *number > 0).map(Errno)).unwrap_or(Errno::EIO))
     }
 

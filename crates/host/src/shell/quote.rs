@@ -102,7 +102,7 @@ fn hex_digit(symbol: u8) -> Option<u8> {
 }
 
 /// Words of the C libraries (glibc, musl) and of the shells' own for the errors that files have.
-const WORDS: [(&str, Errno); 34] = [
+const WORDS: [(&str, Errno); 36] = [
     ("no such file or directory", Errno::ENOENT),
     ("no such file", Errno::ENOENT),
     ("nonexistent directory", Errno::ENOENT),
@@ -114,6 +114,8 @@ const WORDS: [(&str, Errno); 34] = [
     ("invalid argument", Errno::EINVAL),
     ("numerical result out of range", Errno::ERANGE),
     ("result not representable", Errno::ERANGE),
+    ("value too large for defined data type", Errno::EOVERFLOW),
+    ("value too large for data type", Errno::EOVERFLOW),
     ("device or resource busy", Errno::EBUSY),
     ("resource busy", Errno::EBUSY),
     ("no such device", Errno::ENODEV),
