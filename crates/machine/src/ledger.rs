@@ -191,6 +191,7 @@ impl Ledger {
         };
         let mut closed = Vec::new();
         let mut intents = Vec::new();
+        let mut orphans = Vec::new();
         let parts = format::parts(&bytes);
         if !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::Damaged(_))) {
             // Garbage must not be taken for lost entries.
@@ -204,6 +205,9 @@ impl Ledger {
                     match &record {
                         Record::Intent { id, .. } => intents.push(*id),
                         Record::Closed { id, .. } => closed.push((*id, ledger.damage.len())),
+                        Record::Done { id, .. } if !intents.contains(id) => {
+                            orphans.push(Damage::without_intent(*id, &record))
+                        }
                         Record::Done { .. } | Record::Kept { .. } => {}
                     }
                     ledger.apply(record);
@@ -218,9 +222,19 @@ impl Ledger {
             damage.entry = damage.entry.filter(|id| !intents.contains(id));
             damage.matters = !damage.entry.as_ref().is_some_and(is_closed);
         }
+        orphans.retain(|orphan| !closed.iter().any(|(id, _)| orphan.entry == Some(*id)));
+        ledger.note_cut_out(orphans);
         // Without its last newline the file is as if torn: the next line must not run into this one.
         ledger.torn |= bytes.last().is_some_and(|&byte| byte != b'\n');
         Ok(ledger)
+    }
+
+    /// Notes what was done without a whole line that announces it, where no damaged line may be that one: it was cut out.
+    fn note_cut_out(&mut self, mut orphans: Vec<Damage>) {
+        let names_one = |damage: &Damage| orphans.iter().any(|orphan| orphan.entry == damage.entry);
+        let may_be_one = self.damage.iter().filter(|damage| damage.matters && !names_one(damage)).count();
+        orphans.retain(|orphan| !self.damage.iter().any(|damage| damage.entry == orphan.entry));
+        self.damage.extend(orphans.into_iter().skip(may_be_one));
     }
 
     /// Seen from a network namespace, by its inode; `None` where there is but one.
@@ -546,6 +560,7 @@ impl Ledger {
                 });
             }
             Record::Done { id, errno, reads_back } => {
+                self.next = self.next.max(id.0 + 1);
                 if let Some(entry) = self.open.iter_mut().find(|entry| entry.id == id) {
                     (entry.acted, entry.errno, entry.reads_back) = (true, errno, reads_back);
                 }

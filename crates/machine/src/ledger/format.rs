@@ -94,6 +94,11 @@ impl Damage {
         format!("it set {}{at}{before}", short(knob))
     }
 
+    /// Of a whole record of what came of an entry, whose announcement is gone.
+    pub(super) fn without_intent(id: EntryId, done: &Record) -> Damage {
+        Damage { entry: Some(id), kind: Kind::Intent, matters: true, ..Damage::of(0, encode(done).as_bytes()) }
+    }
+
     fn of(line: u32, bytes: &[u8]) -> Damage {
         let text = String::from_utf8_lossy(bytes);
         let has = |mark: &str| text.contains(mark);

@@ -104,6 +104,24 @@ fn what_was_closed_later_is_no_loss() {
 }
 
 #[test]
+fn what_was_done_and_is_announced_no_more_is_told_of() {
+    let (store, _) = written();
+    let text = String::from_utf8(store.bytes.borrow().clone()).unwrap();
+    *store.bytes.borrow_mut() = text.split_once('\n').unwrap().1.as_bytes().to_vec();
+    let mut ledger = load(&store);
+    let [lost] = ledger.damage() else { panic!("{:?}", ledger.damage()) };
+    assert_eq!((lost.to_string(), lost.matters), ("entry 1".to_owned(), true));
+    let done = lost.bytes.clone();
+    // Its number goes to no other entry, nor does its line get lost when all others are closed.
+    for id in ids(&ledger) {
+        ledger.close(id, Undone::Undone).unwrap();
+    }
+    assert!(!store.bytes.borrow().is_empty());
+    ledger.set_damage_aside().unwrap();
+    assert_eq!((store.aside.borrow().clone(), store.bytes.borrow().len()), (done, 0));
+}
+
+#[test]
 fn damage_is_kept_until_somebody_sets_it_aside() {
     let (store, open) = written();
     store.bytes.borrow_mut()[30] ^= 1;
