@@ -159,6 +159,22 @@ fn what_a_write_moves_along_is_restored() {
 }
 
 #[test]
+fn a_member_of_a_pair_is_left_alone_where_somebody_has_set_the_other_one() {
+    let mut machine = machine();
+    let setting = Setting::parse("sysctl.vm.dirty_bytes=500000000").unwrap();
+    let applied = apply(&mut machine, &setting, Hold::Set, &Selection::everywhere()).unwrap();
+    machine.meddle("/proc/sys/vm/dirty_ratio", "10");
+    let restored = restore(&mut machine, &applied.entries, false);
+    assert_eq!(
+        (restored.foreign.len(), restored.inexact.len(), machine.open_entries().len()),
+        (1, 0, 1),
+        "{restored:?}"
+    );
+    assert!(restore(&mut machine, &applied.entries, true).complete());
+    assert_eq!((machine.show("/proc/sys/vm/dirty_ratio"), machine.show("/proc/sys/vm/dirty_bytes")), ("20", "0"));
+}
+
+#[test]
 fn a_file_that_could_not_be_restored_is_not_changed() {
     let cases = [
         ("sysctl.vm.drop_caches=3", "refuses the value that is there, '0'"),

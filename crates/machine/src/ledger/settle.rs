@@ -115,7 +115,14 @@ pub(super) fn settle(
         let _ = act(&Action::RemoveFile { path: draft_of(path) });
     }
     let now = entry.turn.read_back.as_ref().map(|path| read(path).map(|text| text.trim_end().to_owned()));
-    if let Some(compared) = compare(entry, undo, now.as_ref(), stand) {
+    // One member of a pair reads 0 before and after somebody has set the other one, which is what the undo writes.
+    let is_back = match undo {
+        Action::WriteFile { path, text } if entry.turn.read_back.as_ref().is_some_and(|place| place != path) => {
+            read(path).is_ok_and(|now| now.trim_end() == text.trim_end())
+        }
+        _ => true,
+    };
+    if let Some(compared) = compare(entry, undo, now.as_ref(), is_back, stand) {
         return compared;
     }
     match rounded::restore(entry, undo, read, act) {
@@ -156,12 +163,18 @@ fn was_never_taken(entry: &OpenEntry, now: Option<&Result<String, Errno>>, errno
 }
 
 /// What comparing says, when it says that nothing is to be done.
-fn compare(entry: &OpenEntry, undo: &Action, now: Option<&Result<String, Errno>>, stand: &Stand<'_>) -> Option<Undone> {
+fn compare(
+    entry: &OpenEntry,
+    undo: &Action,
+    now: Option<&Result<String, Errno>>,
+    is_back: bool,
+    stand: &Stand<'_>,
+) -> Option<Undone> {
     // While its owner lives, what somebody else writes to what is held is a disturbance. In a later boot it is an edit.
     let is_late = entry.is_of_another_boot(stand.boot_id);
     let is_spared = (entry.turn.hold == Hold::Set || is_late) && !stand.force;
     let before = &entry.turn.before;
-    let is_before = |now: &str| before.text().is_some_and(|before| now == before.trim_end());
+    let is_before = |now: &str| is_back && before.text().is_some_and(|before| now == before.trim_end());
     // A file that was not there before reads as nothing did.
     let made = matches!(undo, Action::RemoveFile { .. });
     match now? {
