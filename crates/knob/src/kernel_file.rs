@@ -36,8 +36,9 @@ const ADDRESSES: &str = "/proc/net/if_inet6";
 /// Routes of IPv6 with flags and device last (Linux 6.12 net/ipv6/route.c, `rt6_info_route`).
 const ROUTES: &str = "/proc/net/ipv6_route";
 
-/// The scope of addresses that the kernel does not give itself.
+/// The scope of addresses that the kernel does not give itself, and of those that it may.
 const GLOBAL: &str = "00";
+const LINK: &str = "20";
 
 /// The least MTU with IPv6 (`IPV6_MIN_MTU`): a device with a lower one loses all that it has of it.
 const MIN_MTU: u64 = 1_280;
@@ -59,9 +60,21 @@ fn loses_addresses(machine: &mut dyn Look, path: &str, value: &str) -> Option<St
     let mut rows = |file: &str| machine.read(file).unwrap_or_default();
     let addresses = rows(ADDRESSES);
     let mut addresses = addresses.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mut linked: Vec<(&str, &str)> = Vec::new();
     let address = addresses.find_map(|row| match row[..] {
         [_, _, _, GLOBAL, _, name] if is_it(name) => Some(name.to_owned()),
+        [address, _, _, LINK, _, name] if is_it(name) => {
+            linked.push((name, address));
+            None
+        }
         _ => None,
+    });
+    let address = address.or_else(|| {
+        let is_lost = |&&(name, address): &&(&str, &str)| {
+            let is_alone = linked.iter().filter(|(other, _)| *other == name).count() == 1;
+            !is_given_back(&mut rows, name, address, is_alone)
+        };
+        linked.iter().find(is_lost).map(|(name, _)| (*name).to_owned())
     });
     let routes = rows(ROUTES);
     let mut routes = routes.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -71,6 +84,20 @@ fn loses_addresses(machine: &mut dyn Look, path: &str, value: &str) -> Option<St
             _ => None,
         })
     })
+}
+
+/// Whether the kernel gives a device this address of its link again: it makes one of the device's own (Linux 6.12 net/ipv6/addrconf.c,
+/// `addrconf_addr_gen`, `addrconf_ifid_eui48`), none, or one of a secret, which is known only to be one.
+fn is_given_back(read: &mut dyn FnMut(&str) -> String, device: &str, address: &str, is_alone: bool) -> bool {
+    let hardware = read(&format!("/sys/class/net/{device}/address"));
+    let bytes: Vec<u8> = hardware.trim().split(':').filter_map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
+    match (read(&format!("/proc/sys/net/ipv6/conf/{device}/addr_gen_mode")).trim(), &bytes[..]) {
+        ("1", _) => false,
+        ("" | "0", [a, b, c, d, e, f]) => {
+            address == format!("fe80000000000000{:02x}{b:02x}{c:02x}fffe{d:02x}{e:02x}{f:02x}", a ^ 2)
+        }
+        _ => is_alone,
+    }
 }
 
 /// Whether a route is somebody's own: up, of no address of this machine and no multicast, and not made by the kernel (Linux 6.12

@@ -192,8 +192,8 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
     ];
     for (case, why) in cases {
         let mut machine = machine();
-        let addresses =
-            "fe800000000000000000000000000001 02 40 20 80 eth0\nfd000000000000000000000000000001 03 40 00 80 eth1\n";
+        let addresses = "fe800000000000000000000000000001 02 40 20 80 eth0\nfd000000000000000000000000000001 03 40 00 80 eth1\n\
+             fe80000000000000005056fffeab0102 05 40 20 80 eth4\nfe800000000000000000000000000002 05 40 20 80 eth4\n";
         machine.files.insert("/proc/net/if_inet6".to_owned(), addresses.to_owned());
         let zeros = "0".repeat(32);
         let route = format!("fd99{:028} 40 {zeros} 00 {zeros} 00000400 00000001 00000000 00000001 eth2\n", 0);
@@ -215,3 +215,6 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         assert!(machine.open_entries().is_empty(), "{case}");
     }
 }
+        ("sysctl.net.ipv6.conf.eth4.disable_ipv6=1", "eth4 would lose its addresses"),
+            ("/proc/sys/net/ipv6/conf/eth4/disable_ipv6", "0\n"),
+            ("/sys/class/net/eth4/address", "00:50:56:ab:01:02\n"),
