@@ -55,6 +55,10 @@ impl Actor {
 
 fn perform(groups: &mut Groups, action: &Action) -> Result<Effect, Refusal> {
     match action {
+        Action::WriteFile { path, .. } | Action::ReplaceFile { path, .. } if crate::files::has_capabilities(path) => {
+            let words = "the program has capabilities (setcap), which a write would take from it".to_owned();
+            Err(Refusal { errno: Errno::EOPNOTSUPP, words: Some(words) })
+        }
         Action::WriteFile { path, text } => Ok(crate::files::write(path, text).map(|()| Effect::default())?),
         Action::ReplaceFile { path, text } => Ok(crate::replace::replace(path, text).map(|()| Effect::default())?),
         Action::MakeFolder { path } => Ok(crate::replace::make_folder(path).map(|()| Effect::default())?),

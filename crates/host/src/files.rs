@@ -216,6 +216,12 @@ pub(crate) fn is_writable(path: &str) -> bool {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
+/// Whether a file is a program with capabilities: the kernel takes them from it with the first write (Linux 6.12
+/// security/commoncap.c, `cap_inode_need_killpriv`), and who may write it may not give them back.
+pub(crate) fn has_capabilities(path: &str) -> bool {
+    rustix::fs::getxattr(path, "security.capability", &mut [0; 64]).is_ok()
+}
+
 /// Removes an ordinary file, durably.
 pub(crate) fn remove(path: &str) -> Result<(), Errno> {
     unlink_guarded(path).map_err(errno)?;
