@@ -327,6 +327,8 @@ pb_clock() {
 pb_load() {
   pb_n=$1 pb_o=$pb_tmp/load.$1 pb_cg=$2
   shift 2
+  pb_self
+  echo "$pb_me $pb_born" >"$pb_g/waits.$pb_n"
   pb_during "$pb_n"
   pb_around "$pb_n"
   pb_clock
@@ -348,6 +350,22 @@ pb_load() {
   mv "$pb_g/load.$pb_n" "$pb_g/left.$pb_n"
   { read -r pb_l; read -r pb_l; } <"$pb_o.times"
   printf '[%s E %s %s %s %s %s]\n' "$pb_m" "$pb_n" "$pb_c" "$pb_began" "$pb_ended" "$pb_l" >&3
+  rm -f "$pb_g/waits.$pb_n"
+}
+
+# Ends the loads whose own shell was killed, which can tell nothing of their end any more, and tells it.
+pb_check() {
+  for pb_f in "$pb_g"/waits.*; do
+    pb_p= pb_s=
+    { read -r pb_p pb_s <"$pb_f"; } || continue
+    pb_alive "$pb_p" "$pb_s" && continue
+    pb_n=${pb_f##*.}
+    pb_end "$pb_n" KILL
+    mv "$pb_g/load.$pb_n" "$pb_g/left.$pb_n"
+    rm -f "$pb_f" "$pb_tmp/watch.$pb_n.on"
+    pb_clock
+    printf '[%s E %s 137 %s 0m0s 0m0s]\n' "$pb_m" "$pb_n" "$pb_up $pb_fine $pb_up $pb_fine" >&3
+  done
 }
 
 # Who lives in the sessions of loads that have ended, in pb_w. A session's number goes to no new process while anybody is

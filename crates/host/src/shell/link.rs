@@ -344,7 +344,7 @@ impl Link {
         self.last += 1;
         let until_ns = now_ns + SIGN_OF_LIFE_NS;
         self.unanswered = Some((self.last, until_ns));
-        let line = format!("pb_z {} 0\n", self.last);
+        let line = format!("pb_check; pb_z {} 0\n", self.last);
         self.say(&line, until_ns)
     }
 

@@ -258,6 +258,18 @@ fn a_killed_owner_and_a_killed_shell_leave_nothing() {
 }
 
 #[test]
+fn a_load_that_kills_the_shell_that_waits_for_it_has_an_end() {
+    for shell in SHELLS {
+        let bare = Bare::new(shell);
+        let knob = format!("file:{}=x", bare.far.beside("knob").display());
+        for script in ["kill -9 $PPID", "kill -9 $PPID; sleep 1000"] {
+            let ended = bare.run(&["with", &knob, "--", "sh", "-c", script]);
+            assert_eq!((ended.code, bare.is_clean()), (Some(128 + 9), true), "{shell}: {}\n{}", ended.out, ended.err);
+        }
+    }
+}
+
+#[test]
 fn a_shell_whose_owner_is_killed_before_anything_is_held_leaves_nothing() {
     for shell in SHELLS {
         let bare = Bare::new(shell);
