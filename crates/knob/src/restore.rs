@@ -174,6 +174,8 @@ impl Work {
     /// Undoes one entry; answers why it is not back, if it is not.
     fn undo(&mut self, machine: &mut dyn Change, id: EntryId, force: bool) -> Option<Undone> {
         let path = self.open.get(&id).and_then(|entry| entry.turn.read_back.clone());
+    /// What ordinary files read right after they were restored: one may be another one by another name.
+    reads: BTreeMap<String, String>,
         let newer = path.as_ref().is_some_and(|path| self.stuck.contains(path));
         let outcome = if newer {
             Some(Undone::Failed { why: "a newer entry of the same file is not back".into() })
@@ -229,6 +231,12 @@ impl Work {
                 self.note_gone(machine, id);
             }
             Undone::Rebooted => {
+        let path = self.open.get(&id).and_then(|entry| entry.turn.read_back.as_ref());
+        if let Some(path) = path.filter(|path| path.starts_with('/') && !is_kernel_file(path))
+            && let Ok(text) = machine.read(path)
+        {
+            self.reads.insert(path.clone(), text);
+        }
                 self.restored.already += 1;
                 self.not_ours.insert(id);
             }
@@ -319,7 +327,8 @@ impl Work {
             let named = self.restored.foreign.iter().any(|it| is_left(&it.knob, &it.site))
                 || self.restored.failed.iter().any(|it| is_left(&it.knob, &it.site));
             for (path, before) in shown.into_iter().chain(other).filter(|(path, _)| seen.insert((*path).clone())) {
-                let (Some(before), Ok(now)) = (before, machine.read(path)) else { continue };
+                let now = self.reads.get(path).cloned().map_or_else(|| machine.read(path), Ok);
+                let (Some(before), Ok(now)) = (before, now) else { continue };
                 let (before, now) = (before.trim(), now.trim());
                 // A frequency that could be set only under our own governor is gone with it.
                 if !named && before != now && now != "<unsupported>" {

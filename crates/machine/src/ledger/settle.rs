@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{OpenEntry, Undone, rounded};
-use crate::{Action, Before, Errno, Hold, draft_of};
+use crate::{Action, Before, Errno, Hold, draft_of, resolved_place};
 
 /// Reads a file of the machine.
 pub type Read<'a> = &'a mut dyn FnMut(&str) -> Result<String, Errno>;
@@ -19,6 +19,9 @@ pub struct EntryOrigin {
     /// The machine: its name, and a checksum of what tells it from others of that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
+    /// Where the path of an ordinary file led, if not where it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 impl EntryOrigin {
@@ -34,8 +37,12 @@ impl EntryOrigin {
 
     /// Of an action, seen from a namespace.
     pub(super) fn of(action: &Action, net_ns: Option<u64>, read: Read<'_>) -> EntryOrigin {
-        let Some(network) = Network::of(action) else { return EntryOrigin::default() };
-        EntryOrigin { net_ns, device: network.device.and_then(|device| address(device, read)), machine: None }
+        let Some(network) = Network::of(action) else {
+            let place = ordinary(action).and_then(|path| place(path, read).filter(|place| place != path));
+            return EntryOrigin { place, ..EntryOrigin::default() };
+        };
+        let device = network.device.and_then(|device| address(device, read));
+        EntryOrigin { net_ns, device, ..EntryOrigin::default() }
     }
 
     /// Whether the entry means the same everywhere on the machine.
@@ -82,6 +89,26 @@ impl<'p> Network<'p> {
     }
 }
 
+/// The path of an ordinary file that an action writes, makes or removes.
+fn ordinary(action: &Action) -> Option<&str> {
+    match action {
+        Action::WriteFile { path, .. } | Action::ReplaceFile { path, .. } | Action::RemoveFile { path } => {
+            (!is_kernels(path)).then_some(path)
+        }
+        _ => None,
+    }
+}
+
+fn is_kernels(path: &str) -> bool {
+    ["/sys/", "/proc/"].iter().any(|root| path.starts_with(root))
+}
+
+/// Where a path leads.
+fn place(path: &str, read: Read<'_>) -> Option<String> {
+    let place = read(&resolved_place(path)).ok()?.trim_end_matches('\n').to_owned();
+    Some(place).filter(|place| place.starts_with('/'))
+}
+
 /// A device's address; none for one that has no such thing.
 fn address(device: &str, read: Read<'_>) -> Option<String> {
     let address = read(&format!("/sys/class/net/{device}/address")).ok()?.trim().to_owned();
@@ -109,6 +136,11 @@ pub(super) fn settle(
     }
     if let Some(away) = away(entry, undo, stand.net_ns, read) {
         return if stand.force { Undone::GivenUp } else { away };
+    }
+    if let (Some(was), Some(path)) = (&entry.origin.place, ordinary(undo))
+        && let Some(now) = place(path, read).filter(|now| now != was)
+    {
+        return Undone::Failed { why: format!("{path} led to {was} and now leads to {now}, so neither was written") };
     }
     if let Action::ReplaceFile { path, .. } = &entry.turn.action {
         // Anyone who was killed between writing it and giving it its name left it. Mostly it is not there.
@@ -244,9 +276,7 @@ fn away(entry: &OpenEntry, undo: &Action, net_ns: Option<u64>, read: Read<'_>) -
 /// Whether the kernel forgets this at a reboot.
 pub(super) fn is_volatile(undo: &Action) -> bool {
     match undo {
-        Action::WriteFile { path, .. } | Action::RemoveFile { path } => {
-            ["/sys/", "/proc/"].iter().any(|root| path.starts_with(root))
-        }
+        Action::WriteFile { path, .. } | Action::RemoveFile { path } => is_kernels(path),
         Action::HoldFile { .. }
         | Action::ReleaseFile { .. }
         | Action::Coalesce { .. }

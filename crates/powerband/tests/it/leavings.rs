@@ -362,3 +362,33 @@ fn what_reads_differently_after_it_was_put_back_is_told() {
     assert!(ran.out.contains("RESTORE INCOMPLETE"), "{}\n{}", ran.out, ran.err);
     assert!(ran.out.replace('\n', " ").contains("reads nothing where it read 0 before"), "{}", ran.out);
 }
+
+#[test]
+fn a_file_under_two_names_is_restored_and_one_that_a_write_would_harm_is_not_changed() {
+    let desk = Desk::new();
+    let [one, other] = ["one", "other"].map(|name| desk.beside(name));
+    fs::write(&one, "there\n").unwrap();
+    fs::hard_link(&one, &other).unwrap();
+    let words = [&one, &other].map(|path| format!("file:{}={}", path.display(), path.display()));
+    let both = desk.run(&["with", &words[0], &words[1], "--", "true"]);
+    assert_eq!((both.code, text(&one).as_str()), (Some(0), "there\n"), "{}", both.err);
+    // A link that leads elsewhere by now.
+    let [link, third] = ["link", "third"].map(|name| desk.beside(name));
+    fs::write(&third, "third\n").unwrap();
+    std::os::unix::fs::symlink(&one, &link).unwrap();
+    let turned = format!("ln -sf {} {}", third.display(), link.display());
+    let moved = desk.run(&["with", &format!("file:{}=x", link.display()), "--", "sh", "-c", &turned]);
+    assert_eq!((moved.code, text(&third).as_str()), (Some(6), "third\n"), "{}", moved.err);
+    assert!(moved.err.contains(&one.display().to_string()), "{}", moved.err);
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&one, &link).unwrap();
+    assert_eq!((desk.run(&["undo", "--left"]).code, text(&one).as_str()), (Some(0), "there\n"));
+    // A program with capabilities; where none can be given, as without root, there is nothing to lose.
+    let capable = [1_u32.to_le(), 0, 0, 0, 0].map(u32::to_le_bytes).concat();
+    let capable = [&0x0200_0001_u32.to_le_bytes()[..], &0x0000_2000_u32.to_le_bytes(), &capable[..12]].concat();
+    if rustix::fs::setxattr(&third, "security.capability", &capable, rustix::fs::XattrFlags::empty()).is_ok() {
+        let refused = desk.run(&["with", &format!("file:{}=x", third.display()), "--", "true"]);
+        assert_eq!((refused.code, text(&third).as_str()), (Some(4), "third\n"), "{}", refused.err);
+        assert!(rustix::fs::getxattr(&third, "security.capability", &mut [0_u8; 64][..]).is_ok());
+    }
+}

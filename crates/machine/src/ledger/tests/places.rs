@@ -107,6 +107,26 @@ fn an_entry_without_an_origin_reads_as_before() {
 }
 
 #[test]
+fn a_file_is_not_restored_through_a_link_that_leads_elsewhere_by_now() {
+    let store = MemoryLedger::default();
+    let mut ledger = load(&store);
+    let leads_to = |place: &'static str| {
+        move |path: &str| Ok(if path.starts_with("resolved:") { place.to_owned() } else { "1".to_owned() })
+    };
+    let id = ledger.intend(&turn("/etc/link", "0", "1", Hold::Held), &mut leads_to("/etc/one\n")).unwrap();
+    ledger.done(id, None, Some("1".into()), &mut |_| {}).unwrap();
+    let mut written = 0;
+    let mut act = |_: &Action| {
+        written += 1;
+        Ok(())
+    };
+    let other = ledger.undo(id, true, &mut leads_to("/etc/other\n"), &mut act).unwrap();
+    assert!(matches!(&other, Undone::Failed { why } if why.contains("/etc/one")), "{other:?}");
+    assert_eq!(ledger.undo(id, false, &mut leads_to("/etc/one\n"), &mut act), Ok(Undone::Undone));
+    assert_eq!(written, 1);
+}
+
+#[test]
 fn machines_with_one_ledger_each_see_their_own() {
     let store = MemoryLedger::default();
     let name = |host: &str| EntryOrigin::machine_name(host, "installed together");
