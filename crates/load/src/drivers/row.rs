@@ -158,7 +158,15 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let few = self.tool.observations.as_deref().and_then(|name| figures.get(name)).copied();
-        let Some(value) = self.number(figure, seen)? else {
+        let number = match self.number(figure, seen) {
+            // What decides nothing makes nothing void.
+            Err(why) if !self.decides(figure) => {
+                reading.missing.insert(figure.name.clone(), why);
+                return Ok(());
+            }
+            number => number?,
+        };
+        let Some(value) = number else {
             let others = self.tool.metrics.iter().filter(|other| other.name == figure.name && self.has(other));
             let is_last = others.last().is_some_and(|last| std::ptr::eq(last, figure));
             if is_last && !self.may_lack(figure) && self.decides(figure) {

@@ -132,6 +132,8 @@ pub(super) fn by_path(
             .note(metric, false, || format!("{metric} is read from the last of {count} JSON documents in an output"));
     }
     let nodes = path.query_located(&document);
+    // The path's own words have a point too many in front of a name anywhere below.
+    let path = path.to_string().replace("...", "..");
     let style = written.style(metric);
     let of = |location: &NormalizedPath<'_>, node: &Value| {
         let wrong = |why: String| format!("{path} holds {node}, {why}");

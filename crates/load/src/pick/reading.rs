@@ -5,7 +5,7 @@ use std::ops::Range;
 use powerband_record::unit_of;
 
 use super::number::{cut, is_spaced_group, number};
-use super::unit::{Behind, Unit, behind, has_power, known, loose_units};
+use super::unit::{Behind, Unit, behind, error_len, has_power, known, loose_units};
 
 /// Where a number is expected: a group of a match, or a whole string.
 #[derive(Clone, Debug)]
@@ -227,7 +227,7 @@ impl Reading {
         let ahead = if unit.is_none() { ahead(before, is_time) } else { None };
         // A word that the pattern spells out is no surprise.
         let word = if place.whole.end >= end + len { "" } else { word };
-        let word_after = after[..len].trim_matches([' ', '\t', '(', '[']).to_owned();
+        let word_after = after[error_len(after).min(len)..len].trim_matches([' ', '\t', '(', '[']).to_owned();
         if let Some((unit, name)) = ahead {
             return Ok(Reading {
                 unit: Some(unit),

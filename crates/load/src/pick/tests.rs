@@ -59,6 +59,8 @@ fn all_trials_of_an_experiment_are_read_alike() {
     assert!((scaled[0].as_ref().unwrap() - 980e-6).abs() < 1e-12 && scaled[1] == Ok(0.0015), "{scaled:?}");
     assert!(scaled[2].is_err() && scaled[3].is_err() && scaled[4] == Ok(0.0), "{scaled:?}");
     assert_eq!(notes, ["t is in s, the output has 'us'; a unit last in its name (p99_us) sets its unit"]);
+    let (_, notes) = trials("t=regex:t ([0-9.]+)", &["t 12.3(5) us"]);
+    assert_eq!(notes, ["t is in s, the output has 'us'; a unit last in its name (p99_us) sets its unit"]);
     let words = trials("n=regex:n=([0-9.]+)", &["n=1 apple", "n=3 apples", "n=3 Mpears"]).0;
     assert!(words[1] == Ok(3.0) && words[2].is_err(), "{words:?}");
     let heads = trials("t_us=regex:([0-9.]+)", &["avg_us=980", "avg (ms): 1.5", "avg 3 s"]).0;

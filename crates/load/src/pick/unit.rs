@@ -261,7 +261,7 @@ fn scaled<'t>(
 }
 
 /// Bytes of an error between a number and its unit: 12.3 ± 0.5 ms, 12.3 (± 4 %) ms, and of the last digits 12.3(5) ms.
-fn error_len(after: &str) -> usize {
+pub(super) fn error_len(after: &str) -> usize {
     let rest = &after[blanks(after)..];
     let opened = rest.strip_prefix('(');
     let signed = ["±", "+/-", "+-"].iter().find_map(|sign| opened.unwrap_or(rest).strip_prefix(sign));
