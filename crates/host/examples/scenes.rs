@@ -134,6 +134,7 @@ fn fill_and_turn(folder: &Path, knob: &str) {
         before: Before::Reads("0".into()),
         read_back: Some(knob.into()),
         step: None,
+        moves: std::collections::BTreeMap::new(),
     };
     let near = world.machine(Side::Near).expect("near");
     match std::env::var("FULL").as_deref() {
@@ -166,6 +167,7 @@ fn group_turn(name: &str) -> Turn {
         before: Before::Unknown,
         read_back: None,
         step: None,
+        moves: std::collections::BTreeMap::new(),
     }
 }
 

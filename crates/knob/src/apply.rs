@@ -5,13 +5,14 @@ pub(crate) mod moves;
 mod saved_state;
 mod trial;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::{Acted, Action, Before, Change, EntryId, Hold, Look, Turn};
 use powerband_record::{ReachedSite, Setting, placed};
 use powerband_sysfs::cpufreq::INTEL_STATUS;
 use serde::{Deserialize, Serialize};
 
+use self::saved_state::{Hidden, hidden};
 use crate::catalogue::nic::has_carrier;
 use crate::error::advice;
 use crate::landed::{judge, judge_reading};
@@ -173,15 +174,8 @@ pub fn apply_again(machine: &mut dyn Change, steps: &PlannedSteps) -> Result<App
 }
 
 fn run_steps(machine: &mut dyn Change, steps: &PlannedSteps, hold: Hold, again: bool) -> Result<Applied, KnobError> {
-    let mut run = Run {
-        machine,
-        hold,
-        again,
-        accept_unrestorable: steps.accept_unrestorable,
-        step: None,
-        saved: BTreeSet::new(),
-        applied: Applied { notes: steps.notes.clone(), ..Applied::default() },
-    };
+    let mut run = Run { again, accept_unrestorable: steps.accept_unrestorable, ..Run::new(machine, hold) };
+    run.applied.notes.clone_from(&steps.notes);
     for phase in Phase::ALL {
         if let Err(cause) = run.phase(&steps.parts, phase) {
             return Err(run.take_back(cause));
@@ -204,9 +198,7 @@ fn run_steps(machine: &mut dyn Change, steps: &PlannedSteps, hold: Hold, again: 
 /// # Errors
 /// [`KnobError`] for what cannot be read or is refused.
 pub fn hold_cpufreq(machine: &mut dyn Change) -> Result<Applied, KnobError> {
-    let (saved, applied) = (BTreeSet::new(), Applied::default());
-    let mut run =
-        Run { machine, hold: Hold::Held, again: false, accept_unrestorable: false, step: None, saved, applied };
+    let mut run = Run::new(machine, Hold::Held);
     match run.save_moved_by(INTEL_STATUS, &[]) {
         Ok(_) => Ok(run.applied),
         Err(cause) => Err(run.take_back(cause)),
@@ -223,12 +215,30 @@ struct Run<'m> {
     accept_unrestorable: bool,
     /// Files that are saved, because a write moves them along.
     saved: BTreeSet<String>,
+    /// Files that a write moves along and that are not saved, by the file that is written, with what they read before.
+    moves: BTreeMap<String, BTreeMap<String, String>>,
+    /// Files that steps in force have moved along.
+    hidden: BTreeMap<String, Vec<Hidden>>,
     /// The first entry of this call, which names its step even if it was let go of meanwhile.
     step: Option<EntryId>,
     applied: Applied,
 }
 
-impl Run<'_> {
+impl<'m> Run<'m> {
+    fn new(machine: &'m mut dyn Change, hold: Hold) -> Run<'m> {
+        Run {
+            hidden: hidden(&machine.open_entries()),
+            machine,
+            hold,
+            again: false,
+            accept_unrestorable: false,
+            step: None,
+            saved: BTreeSet::new(),
+            moves: BTreeMap::new(),
+            applied: Applied::default(),
+        }
+    }
+
     fn phase(&mut self, parts: &[Part], phase: Phase) -> Result<(), KnobError> {
         let moves = moves(parts, phase, self.machine, true)?;
         check_governors(parts, &moves, self.machine)?;
@@ -277,6 +287,7 @@ impl Run<'_> {
             _ => None,
         };
         let is_program = matches!(turning.action, Action::Run { .. });
+        let moves = site.path.as_ref().and_then(|path| self.moves.remove(path)).unwrap_or_default();
         let acted = self.act(&Turn {
             action: turning.action,
             undo: turning.undo,
@@ -290,6 +301,7 @@ impl Run<'_> {
             },
             read_back: site.path.clone(),
             step: self.step,
+            moves,
         })?;
         if acted.errno.is_none() {
             self.applied.group = group.or(self.applied.group.take());
@@ -309,6 +321,9 @@ impl Run<'_> {
     }
 
     fn act(&mut self, turn: &Turn) -> Result<Acted, KnobError> {
+        if !self.again {
+            self.save_hidden(turn)?;
+        }
         let acted = match self.again {
             true => self.machine.act(&Turn { undo: None, ..turn.clone() })?,
             false => self.machine.act(turn)?,

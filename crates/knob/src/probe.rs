@@ -356,6 +356,7 @@ impl Probing<'_> {
             before: Before::Reads(with(value.to_string(), &|_| " on".into())),
             read_back: Some(self.place(name)),
             step: self.entries.first().copied(),
+            moves: BTreeMap::new(),
         }
     }
 

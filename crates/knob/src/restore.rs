@@ -4,7 +4,7 @@ mod order;
 use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_machine::{Action, Before, Change, EntryId, Errno, LastChange, Look, OpenEntry, Undone, World};
-use powerband_record::{Side, placed};
+use powerband_record::{InOrder, Side, placed};
 use powerband_sysfs::cpufreq::steps_khz;
 use serde::Serialize;
 
@@ -135,11 +135,17 @@ impl Restored {
 }
 
 /// Takes entries back, newest first; `entries` are given in the order they were made, as [`crate::Applied`] has them.
-/// CPUs that they took out of service come back before everything else. What fails is tried once more after the rest, as it may have waited for another entry.
+/// CPUs that they took out of service come back before everything else. What these have hidden of files that were changed later comes
+/// back with them. What fails is tried once more after the rest, as it may have waited for another entry.
 pub fn restore(machine: &mut dyn Change, entries: &[EntryId], force: bool) -> Restored {
     let open: BTreeMap<EntryId, OpenEntry> =
         machine.open_entries().into_iter().map(|entry| (entry.id, entry)).collect();
-    let in_order = order::order(entries, &open);
+    let mut entries = entries.to_vec();
+    let steps: BTreeSet<EntryId> = entries.iter().filter_map(|id| Some(open.get(id)?.step)).collect();
+    let hidden = open.values().filter(|entry| entry.turn.saves_what_is_hidden() && steps.contains(&entry.step));
+    let hidden: Vec<EntryId> = hidden.map(|entry| entry.id).filter(|id| !entries.contains(id)).collect();
+    entries.extend(hidden);
+    let in_order = order::order(&entries, &open);
     let mut work = Work { open, ..Work::default() };
     let mut again = Vec::new();
     for id in in_order {
@@ -154,7 +160,8 @@ pub fn restore(machine: &mut dyn Change, entries: &[EntryId], force: bool) -> Re
             None => drop(first),
         }
     }
-    work.compare(machine, entries);
+    entries.order_by_key(|id| *id);
+    work.compare(machine, &entries);
     work.restored
 }
 
@@ -167,6 +174,8 @@ struct Work {
     not_ours: BTreeSet<EntryId>,
     /// Files of which a newer entry is not back: an older one undone first would be overwritten by it later.
     stuck: BTreeSet<String>,
+    /// What ordinary files read right after they were restored: one may be another one by another name.
+    reads: BTreeMap<String, String>,
     restored: Restored,
 }
 
@@ -174,8 +183,6 @@ impl Work {
     /// Undoes one entry; answers why it is not back, if it is not.
     fn undo(&mut self, machine: &mut dyn Change, id: EntryId, force: bool) -> Option<Undone> {
         let path = self.open.get(&id).and_then(|entry| entry.turn.read_back.clone());
-    /// What ordinary files read right after they were restored: one may be another one by another name.
-    reads: BTreeMap<String, String>,
         let newer = path.as_ref().is_some_and(|path| self.stuck.contains(path));
         let outcome = if newer {
             Some(Undone::Failed { why: "a newer entry of the same file is not back".into() })
@@ -224,6 +231,12 @@ impl Work {
         {
             outcome = machine.keep(&[id]).map_or_else(failed, |()| Undone::GivenUp);
         }
+        let path = self.open.get(&id).and_then(|entry| entry.turn.read_back.as_ref());
+        if let Some(path) = path.filter(|path| path.starts_with('/') && !is_kernel_file(path))
+            && let Ok(text) = machine.read(path)
+        {
+            self.reads.insert(path.clone(), text);
+        }
         match outcome {
             Undone::Undone => self.restored.undone += 1,
             Undone::AlreadyBack => {
@@ -231,12 +244,6 @@ impl Work {
                 self.note_gone(machine, id);
             }
             Undone::Rebooted => {
-        let path = self.open.get(&id).and_then(|entry| entry.turn.read_back.as_ref());
-        if let Some(path) = path.filter(|path| path.starts_with('/') && !is_kernel_file(path))
-            && let Ok(text) = machine.read(path)
-        {
-            self.reads.insert(path.clone(), text);
-        }
                 self.restored.already += 1;
                 self.not_ours.insert(id);
             }

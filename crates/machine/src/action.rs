@@ -1,4 +1,6 @@
 //! Actions: everything that changes a machine, as data with its undo.
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Coalescing, CommandPlace, EntryId, Errno};
@@ -174,6 +176,10 @@ pub struct Turn {
     pub read_back: Option<String>,
     /// First entry of the command this belongs to (one step of `undo`); `None` starts a new step.
     pub step: Option<EntryId>,
+    /// Files that the action moves along and its undo moves back, with what they read before: a later change of one of them finds
+    /// what this one has made of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub moves: BTreeMap<String, String>,
 }
 
 impl Turn {
@@ -190,7 +196,14 @@ impl Turn {
             before: Before::Unknown,
             read_back: None,
             step: None,
+            moves: BTreeMap::new(),
         }
+    }
+
+    /// Whether it saves what a file read before an earlier entry of its step has moved it, and not what it reads now.
+    #[must_use]
+    pub fn saves_what_is_hidden(&self) -> bool {
+        matches!(self.before, Before::Saved { .. }) && self.undo.as_ref() != Some(&self.action)
     }
 
     /// The same with a user for each command that names none.

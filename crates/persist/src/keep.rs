@@ -452,6 +452,7 @@ impl Keeping {
             before: before.into(),
             read_back: reads.then(|| path.to_owned()),
             step: None,
+            moves: BTreeMap::new(),
         };
         let folders = self.folders.iter().map(|path| {
             let (make, remove) =

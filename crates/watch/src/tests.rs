@@ -285,6 +285,7 @@ fn switch(machine: &mut dyn Change, cpu: usize, online: &str) {
         before: Before::Unknown,
         read_back: None,
         step: None,
+        moves: std::collections::BTreeMap::new(),
     };
     assert_eq!(machine.act(&turn).unwrap().errno, None);
 }

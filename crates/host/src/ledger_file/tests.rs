@@ -99,6 +99,7 @@ fn turn(number: u64, hold: Hold, bytes: usize) -> Turn {
         before: Before::Reads("1".repeat(bytes)),
         read_back: None,
         step: None,
+        moves: std::collections::BTreeMap::new(),
     }
 }
 

@@ -139,6 +139,7 @@ impl Device for LocalDevice {
             before,
             read_back: Some(path),
             step: turn.step,
+            moves: BTreeMap::new(),
         })
     }
 

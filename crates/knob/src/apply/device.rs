@@ -114,6 +114,7 @@ impl Run<'_> {
             before: before.map(|before| before.join(" ")).into(),
             read_back: Some(CoalescingPlace { device, names }.to_string()),
             step: self.step,
+            moves: std::collections::BTreeMap::new(),
         }
     }
 }

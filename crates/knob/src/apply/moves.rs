@@ -57,10 +57,12 @@ pub(super) struct ToSave {
     pub(super) site: String,
     /// Whether it is lost only with its folder: a governor that another policy runs stays.
     pub(super) with_folder: bool,
+    /// Whether it needs saving. Otherwise it moves back with the other file, unless it is set meanwhile.
+    pub(super) is_lost: bool,
 }
 
-/// The files that a write of `path` moves along and that need saving, in the order of saving, for a setting that sets the knobs
-/// and files for which `sets` holds.
+/// The files that a write of `path` moves along, in the order of saving, for a setting that sets the knobs and files for which
+/// `sets` holds.
 pub(super) fn moved_by(machine: &mut dyn Look, path: &str, sets: &dyn Fn(&str) -> bool) -> Vec<ToSave> {
     let mut found: Vec<ToSave> = Vec::new();
     for row in &TABLE.row {
@@ -76,10 +78,18 @@ pub(super) fn moved_by(machine: &mut dyn Look, path: &str, sets: &dyn Fn(&str) -
                     let name = file.rsplit('/').next().unwrap_or_default();
                     let is_named = moved.file.ends_with("/*")
                         && row.moved.iter().any(|other| other.file.rsplit('/').next() == Some(name));
-                    let is_known = file == path || found.iter().any(|known| known.path == file);
-                    let is_known = is_known || moved.if_set && !sets(&moved.knob) && !sets(&file);
-                    if !is_known && !is_named && moved.needs_saving(machine, &file, stands_for) {
-                        found.push(ToSave::of(file, &moved.knob, governor));
+                    if file == path || is_named {
+                        continue;
+                    }
+                    let known = found.iter().position(|known| known.path == file);
+                    if known.is_some_and(|place| found[place].is_lost) {
+                        continue;
+                    }
+                    let is_asked = !moved.if_set || sets(&moved.knob) || sets(&file);
+                    let is_lost = is_asked && moved.needs_saving(machine, &file, stands_for);
+                    if is_lost || moved.moves_back() {
+                        known.map(|place| found.remove(place));
+                        found.push(ToSave { is_lost, ..ToSave::of(file, &moved.knob, governor) });
                     }
                 }
             }
@@ -138,11 +148,16 @@ impl ToSave {
             ("", governor) => format!("{governor}.{name}"),
             (knob, _) => knob.to_owned(),
         };
-        ToSave { knob, site: site_of(&path), with_folder: !governor.is_empty(), path }
+        ToSave { knob, site: site_of(&path), with_folder: !governor.is_empty(), path, is_lost: true }
     }
 }
 
 impl Moved {
+    /// Whether a file that needs no saving moves along and back all the same.
+    fn moves_back(&self) -> bool {
+        self.if_set || self.unless_as.is_some()
+    }
+
     /// Whether a file with this path needs saving; one that cannot be read may.
     fn needs_saving(&self, machine: &mut dyn Look, file: &str, stands_for: &str) -> bool {
         let mut text = |file: &str| machine.read(file).map(|text| text.trim().to_owned());

@@ -3,7 +3,9 @@
 //! Each file is kept as a ledger entry that precedes the write: writing the value that is there already, with writing it
 //! again as the undo. Undone in reverse, that happens after the governor is back, when its tunables exist again at
 //! their defaults. Such an entry is always written back: that it reads as a default is no sign of somebody else's hand.
-use powerband_machine::{Before, EntryId, Errno, Turn};
+use std::collections::BTreeMap;
+
+use powerband_machine::{Action, Before, EntryId, Errno, Hold, OpenEntry, Turn};
 
 use super::Run;
 use super::moves::{ToSave, moved_by};
@@ -11,6 +13,29 @@ use crate::KnobError;
 use crate::error::advice;
 use crate::kernel_file::{takes_nothing, undo_of};
 use crate::plan::{Move, Part};
+
+/// What a file reads without a step that is in force.
+pub(super) struct Hidden {
+    step: EntryId,
+    hold: Hold,
+    text: String,
+}
+
+/// The files that steps in force have moved along without saving them, the oldest step first.
+pub(super) fn hidden(open: &[OpenEntry]) -> BTreeMap<String, Vec<Hidden>> {
+    let mut hidden: BTreeMap<String, Vec<Hidden>> = BTreeMap::new();
+    let writes = |entry: &OpenEntry, file: &str| matches!(&entry.turn.undo, Some(Action::WriteFile { path, .. }) if path == file);
+    for OpenEntry { step, turn, .. } in open {
+        for (path, text) in &turn.moves {
+            let known = hidden.entry(path.clone()).or_default();
+            let is_known = known.last().is_some_and(|last| last.step == *step);
+            if !is_known && !open.iter().any(|other| other.step == *step && writes(other, path)) {
+                known.push(Hidden { step: *step, hold: turn.hold, text: text.clone() });
+            }
+        }
+    }
+    hidden
+}
 
 /// A file that was saved, and its entry.
 pub(super) struct SavedFile {
@@ -42,7 +67,12 @@ impl Run<'_> {
         let sets = |what: &str| parts.iter().any(|part| part.named.name == what || is_at(part, what));
         let mut saved = Vec::new();
         for file in moved_by(self.machine, path, &sets) {
-            if !self.saved.contains(&file.path) {
+            if !file.is_lost {
+                let reads = self.machine.read(&file.path).ok().filter(|text| text.trim_end() != "<unsupported>");
+                if let Some(text) = reads {
+                    self.moves.entry(path.to_owned()).or_default().insert(file.path, text.trim_end().to_owned());
+                }
+            } else if !self.saved.contains(&file.path) {
                 self.saved.insert(file.path.clone());
                 let entry = self.keep_file(&file.knob, &file.site, &file.path)?;
                 saved.extend(entry.map(|entry| SavedFile { file, entry }));
@@ -93,6 +123,7 @@ impl Run<'_> {
             before: Before::Saved { saved: asked.clone() },
             read_back: Some(path.to_owned()),
             step: self.step,
+            moves: BTreeMap::new(),
         })?;
         match acted.errno {
             None => Ok(Some(acted.entry)),
@@ -111,6 +142,31 @@ impl Run<'_> {
                 changed_to: None,
             }),
         }
+    }
+
+    /// Saves what a file that is about to be changed reads without what is set: an earlier step that is still in force has moved it.
+    /// Undone last of that step, it brings back what that one found.
+    pub(super) fn save_hidden(&mut self, turn: &Turn) -> Result<(), KnobError> {
+        let Action::WriteFile { path, .. } = &turn.action else { return Ok(()) };
+        for Hidden { step, hold, text } in self.hidden.remove(path).unwrap_or_default() {
+            let now = self.machine.read(path).unwrap_or_default();
+            if now.trim_end() == text || now.is_empty() {
+                continue;
+            }
+            let (action, undo) = (undo_of(self.machine, path, &now), undo_of(self.machine, path, &text));
+            self.machine.act(&Turn {
+                action,
+                undo: Some(undo),
+                hold,
+                asked: text.clone(),
+                before: Before::Saved { saved: text },
+                read_back: Some(path.clone()),
+                step: Some(step),
+                moves: BTreeMap::new(),
+                ..turn.clone()
+            })?;
+        }
+        Ok(())
     }
 
     /// Whether nobody may write a file.

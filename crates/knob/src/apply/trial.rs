@@ -1,5 +1,7 @@
 //! A trial of the undo: a file of the kernel that the catalogue does not know is written with the value it has, before it is
 //! changed. If the kernel refuses that, or changes what is next to the file, nobody could restore it.
+use std::collections::BTreeMap;
+
 use powerband_machine::{Action, Before, Errno, Look, Turn};
 use powerband_record::placed;
 
@@ -93,7 +95,8 @@ impl Run<'_> {
             return self.unrestorable(named, path, why);
         }
         // What is known to move along is saved already.
-        let known = moved_by(self.machine, path, &|_| false);
+        let mut known = moved_by(self.machine, path, &|_| false);
+        known.retain(|it| it.is_lost);
         let mut before = self.neighbours(path);
         // What changes without a write shows nothing.
         let again = self.neighbours(path);
@@ -147,6 +150,7 @@ impl Run<'_> {
             before: Before::Saved { saved: asked },
             read_back: Some(path.to_owned()),
             step: self.step,
+            moves: BTreeMap::new(),
         }
     }
 

@@ -1,4 +1,5 @@
 //! The order of restoring: newest first, but a CPU has to be in service before what sits on it is written.
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use powerband_machine::{Action, EntryId, OpenEntry};
@@ -6,7 +7,8 @@ use powerband_record::InOrder;
 use powerband_sysfs::topology::CPUS;
 
 /// The entries in the order of undoing. Those of the switch of a CPU that was in service come before all others, newest
-/// first: taking it out and in again on the way would lose what was restored on it.
+/// first: taking it out and in again on the way would lose what was restored on it. What a step has hidden of a file that was changed
+/// after it is restored last of that step.
 pub(super) fn order(entries: &[EntryId], open: &BTreeMap<EntryId, OpenEntry>) -> Vec<EntryId> {
     // The oldest entry of a switch knows what the CPU was.
     let mut served: BTreeMap<&str, bool> = BTreeMap::new();
@@ -18,7 +20,9 @@ pub(super) fn order(entries: &[EntryId], open: &BTreeMap<EntryId, OpenEntry>) ->
         switch.is_some_and(|(path, _)| served.get(path) == Some(&true))
     };
     let mut order: Vec<EntryId> = entries.iter().rev().copied().collect();
-    order.order_by_key(|id| !brings_back(id));
+    let hidden_by =
+        |id: &EntryId| open.get(id).filter(|entry| entry.turn.saves_what_is_hidden()).map(|entry| entry.step);
+    order.order_by_key(|id| (!brings_back(id), Reverse(hidden_by(id).unwrap_or(*id)), hidden_by(id).is_some()));
     order
 }
 
@@ -49,6 +53,7 @@ mod tests {
                 before: Before::Unknown,
                 read_back: None,
                 step: None,
+                moves: BTreeMap::new(),
             };
             let (id, boot_id, origin) = (EntryId(id), words(), EntryOrigin::default());
             (id, OpenEntry { id, step: id, boot_id, origin, turn, acted: true, errno: None, reads_back: None })

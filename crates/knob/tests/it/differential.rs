@@ -151,3 +151,50 @@ fn every_knob_is_restored_exactly_from_every_state() {
     assert!(differing.is_empty(), "{} of {checked}:\n{}", differing.len(), differing.join("\n"));
     assert!(knobs.len() > 20 && checked > 150, "{} {checked}", knobs.len());
 }
+
+/// Compares machines before and after two commands that are undone one after the other, the later one first; as [`compared`].
+fn compared_in_steps(states: u64) -> (usize, Vec<String>) {
+    let (mut checked, mut differing) = (0, Vec::new());
+    let names: BTreeSet<String> = names().into_iter().filter(|name| name.contains('.')).map(str::to_owned).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    for machine_name in Profile::names() {
+        for state in 0..states {
+            let mut numbers = Numbers(state);
+            let mut world = SimWorld::new(Profile::builtin(machine_name).unwrap(), None, 1).unwrap();
+            let before = snapshot(world.machine(Side::Near).unwrap());
+            let (mut steps, mut found) = (Vec::new(), Vec::new());
+            while found.len() < 2 + numbers.below(3) {
+                let machine = world.machine(Side::Near).unwrap();
+                let name = &names[numbers.below(names.len())];
+                let Some(text) = assignment(&mut numbers, machine, name) else { continue };
+                found.push(text.clone());
+                let setting = Setting::parse(&text).unwrap();
+                if let Ok(applied) = apply(machine, &setting, Hold::Set, &Selection::everywhere()) {
+                    steps.push(applied.entries);
+                }
+                wait(&mut world);
+            }
+            checked += usize::from(steps.len() > 1);
+            let mut left = Vec::new();
+            for entries in steps.iter().rev() {
+                left.extend(restore(world.machine(Side::Near).unwrap(), entries, false).left());
+                wait(&mut world);
+            }
+            left.extend(differences(&before, &snapshot(world.machine(Side::Near).unwrap())));
+            left.extend(
+                world.machine(Side::Near).unwrap().open_entries().iter().map(|it| format!("open: {:?}", it.turn)),
+            );
+            differing.extend(left.into_iter().map(|it| format!("{machine_name}#{state} {found:?}: {it}")));
+        }
+    }
+    (checked, differing)
+}
+
+#[test]
+fn commands_that_are_undone_one_by_one_leave_nothing() {
+    let states = if std::env::var_os("POWERBAND_SWEEP").is_some() { 5_000 } else { 60 };
+    let (checked, differing) = compared_in_steps(states);
+    println!("{checked} pairs");
+    assert!(differing.is_empty(), "{} of {checked}:\n{}", differing.len(), differing.join("\n"));
+    assert!(checked > 300, "{checked}");
+}

@@ -115,6 +115,15 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
             (1..4).for_each(|cpu| put(&format!("{CPU}/cpu{cpu}/online"), "0"));
             [1, 3].into_iter().for_each(|cpu| put(&format!("{CPU}/cpu{cpu}/cpuidle/state1/disable"), "0"));
         }
+        ("/proc/sys/net/ipv4/conf/default", "rp_filter") => {
+            let old = fake.files[path].clone();
+            let lo = fake.files.get_mut("/proc/sys/net/ipv4/conf/lo/rp_filter").unwrap();
+            if *lo == old {
+                *lo = format!("{text}\n");
+            }
+            fake.files.insert(path.to_owned(), format!("{text}\n"));
+            return Some(Ok(()));
+        }
         (_, "unres_qlen") => put(&format!("{path}_bytes"), &format!("{text}0000")),
         (_, "retrans_time" | "base_reachable_time" | "gc_min_interval") => {
             put(&format!("{path}_ms"), &format!("{text}000"));
@@ -159,6 +168,35 @@ fn what_a_write_moves_along_is_restored() {
 }
 
 #[test]
+fn what_one_command_moves_and_another_one_sets_is_restored_with_both() {
+    for (first, second) in [
+        ("sysctl.net.ipv4.conf.default.rp_filter=2", "sysctl.net.ipv4.conf.lo.rp_filter=1"),
+        ("sysctl.net.ipv4.ip_forward=1", "sysctl.net.ipv4.conf.lo.forwarding=0"),
+        ("sysctl.vm.nr_hugepages=1", "file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=2"),
+        ("sysctl.vm.dirty_ratio=10", "sysctl.vm.dirty_bytes=500000000"),
+    ] {
+        for at_once in [false, true] {
+            let mut machine = machine();
+            let before = machine.files.clone();
+            let mut set = |text: &str| {
+                let setting = Setting::parse(text).unwrap();
+                apply(&mut machine, &setting, Hold::Set, &Selection::everywhere()).unwrap().entries
+            };
+            let (one, other) = (set(first), set(second));
+            assert_ne!(machine.files, before);
+            let steps = if at_once { vec![[one, other].concat()] } else { vec![other, one] };
+            for entries in steps {
+                let restored = restore(&mut machine, &entries, false);
+                assert!(restored.complete(), "{first}, {second}: {restored:?}");
+            }
+            let differs = machine.files.iter().filter(|(path, text)| before.get(*path) != Some(text));
+            assert_eq!(differs.collect::<Vec<_>>(), [], "{first}, {second}");
+            assert!(machine.open_entries().is_empty(), "{first}, {second}");
+        }
+    }
+}
+
+#[test]
 fn a_member_of_a_pair_is_left_alone_where_somebody_has_set_the_other_one() {
     let mut machine = machine();
     let setting = Setting::parse("sysctl.vm.dirty_bytes=500000000").unwrap();
@@ -184,6 +222,7 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         ("sysctl.net.ipv6.conf.eth1.disable_ipv6=1", "eth1 would lose its addresses"),
         ("sysctl.net.ipv6.conf.all.disable_ipv6=1", "eth1 would lose its addresses"),
         ("sysctl.net.ipv6.conf.eth2.disable_ipv6=1", "eth2 would lose its addresses or routes"),
+        ("sysctl.net.ipv6.conf.eth4.disable_ipv6=1", "eth4 would lose its addresses"),
         ("file:/sys/class/net/eth1/mtu=1000", "eth1 would lose its addresses or routes"),
         ("file:/sys/class/net/eth3/flags=0x1002", "eth3 would lose its addresses or routes"),
         ("file:/sys/devices/system/cpu/cpu0/hotplug/target=1", "it shows 0, but 200 is in force"),
@@ -201,6 +240,8 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         for (file, text) in [
             ("/proc/sys/net/ipv6/conf/eth1/disable_ipv6", "0\n"),
             ("/proc/sys/net/ipv6/conf/eth2/disable_ipv6", "0\n"),
+            ("/proc/sys/net/ipv6/conf/eth4/disable_ipv6", "0\n"),
+            ("/sys/class/net/eth4/address", "00:50:56:ab:01:02\n"),
             ("/sys/class/net/eth1/mtu", "1500\n"),
             ("/sys/class/net/eth3/flags", "0x1003\n"),
         ] {
@@ -215,6 +256,3 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         assert!(machine.open_entries().is_empty(), "{case}");
     }
 }
-        ("sysctl.net.ipv6.conf.eth4.disable_ipv6=1", "eth4 would lose its addresses"),
-            ("/proc/sys/net/ipv6/conf/eth4/disable_ipv6", "0\n"),
-            ("/sys/class/net/eth4/address", "00:50:56:ab:01:02\n"),

@@ -45,6 +45,7 @@ fn turn(path: &str, from: &str, to: &str, hold: Hold) -> Turn {
         before: Before::Reads(from.into()),
         read_back: Some(path.into()),
         step: None,
+        moves: BTreeMap::new(),
     }
 }
 

@@ -80,6 +80,7 @@ fn turn(path: &str, hold: Hold) -> Turn {
         before: Before::Reads("0".into()),
         read_back: Some(path.into()),
         step: None,
+        moves: std::collections::BTreeMap::new(),
     }
 }
 

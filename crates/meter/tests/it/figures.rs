@@ -72,7 +72,18 @@ fn changes_of_the_clock_are_those_that_were_made() {
         let action = Action::WriteFile { path: format!("{CPU}/cpu1/cpufreq/{file}"), text: text.into() };
         let (knob, site, asked) = ("it".into(), "policy1".into(), text.into());
         let (undo, before, read_back, step) = (None, Before::Unknown, None, None);
-        let turn = Turn { action, undo, hold: Hold::Held, knob, site, asked, before, read_back, step };
+        let turn = Turn {
+            action,
+            undo,
+            hold: Hold::Held,
+            knob,
+            site,
+            asked,
+            before,
+            read_back,
+            step,
+            moves: std::collections::BTreeMap::new(),
+        };
         assert_eq!(near.act(&turn).unwrap().errno, None);
     };
     let near = world.machine(Side::Near).unwrap();

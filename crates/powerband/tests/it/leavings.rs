@@ -22,6 +22,7 @@ fn turn(path: &Path, to: &str, hold: Hold) -> Turn {
         before: Before::Reads(before.trim_end().into()),
         read_back: Some(site),
         step: None,
+        moves: std::collections::BTreeMap::new(),
     }
 }
 
@@ -286,6 +287,7 @@ fn what_a_simulated_machine_keeps_is_tidied_too_on_both_sides() {
             before: Before::Reads("ondemand".into()),
             read_back: Some(path.into()),
             step: None,
+            moves: std::collections::BTreeMap::new(),
         };
         let folder = desk.state().join("sim").join(name);
         let mut ledger = Ledger::load(Box::new(FileLedger::new(&folder)), "").unwrap();

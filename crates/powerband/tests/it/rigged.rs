@@ -315,6 +315,7 @@ fn write(two: &Two, value: &str) -> Box<Turn> {
         before: Before::Reads("there".into()),
         read_back: Some(path.clone()),
         step: None,
+        moves: std::collections::BTreeMap::new(),
     })
 }
 

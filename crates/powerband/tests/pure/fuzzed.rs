@@ -153,6 +153,7 @@ fn written() -> Vec<(String, Reader)> {
         before: Before::Reads("0".into()),
         read_back: Some("/sys/a".into()),
         step: None,
+        moves: std::collections::BTreeMap::new(),
     };
     let mut ledger = Ledger::load(Box::new(MemoryLedger::default()), "boot").unwrap();
     let entry = ledger.intend(&turn, &mut |_| Ok("0\n".into())).unwrap();

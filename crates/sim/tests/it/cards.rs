@@ -27,6 +27,7 @@ fn coalesce(world: &mut SimWorld, side: Side, name: &str, value: u32) -> (Option
         before: Before::Unknown,
         read_back: Some(format!("coalesce:eth0/{name}")),
         step: None,
+        moves: std::collections::BTreeMap::new(),
     };
     let acted = world.machine(side).unwrap().act(&turn).unwrap();
     (acted.errno, acted.words, acted.reads_back.unwrap_or_default())

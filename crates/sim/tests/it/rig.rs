@@ -36,6 +36,7 @@ pub(crate) fn turn(path: &str, text: &str, hold: Hold) -> Turn {
         before: Before::Unknown,
         read_back: Some(path.into()),
         step: None,
+        moves: std::collections::BTreeMap::new(),
     }
 }
 

@@ -95,5 +95,6 @@ pub(super) fn write(path: &str, text: &str) -> Turn {
         before: Before::Unknown,
         read_back: None,
         step: None,
+        moves: BTreeMap::new(),
     }
 }

@@ -54,6 +54,7 @@ fn set(machine: &mut ShellMachine, usecs: u32) -> Acted {
         before: Before::Reads("off 20".into()),
         read_back: Some("coalesce:eth0/adaptive-rx,rx-usecs".into()),
         step: None,
+        moves: std::collections::BTreeMap::new(),
     };
     machine.act(&turn).unwrap()
 }
