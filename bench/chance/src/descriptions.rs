@@ -11,8 +11,7 @@ use powerband_stats::modes::modes;
 use powerband_stats::noise::{Noise, NoiseStream};
 use powerband_stats::steady::{FirstBlock, first_block};
 use powerband_stats::{
-    Draws, MetricJudge, Purpose, Rules, Scale, Table as Trials, block_order, carry_over, change_point, drift,
-    reference_copies, slots,
+    Draws, MetricJudge, Purpose, Rules, Scale, Table as Trials, block_order, carry_over, change_point, drift, slots,
 };
 use powerband_testkit::formula::Formula;
 
@@ -25,7 +24,7 @@ fn first_block_dropped(settings: usize, size: f64, key: u64) -> bool {
     let mut done = 0;
     for number in 0..5 {
         let block = table.push_block();
-        for slot in block_order(key, number, &slots(reference_copies(settings), &others)) {
+        for slot in block_order(key, number, &slots(1, &others)) {
             let transient = size * (-f64::from(done) / 1.5).exp();
             table.set(block, slot, bench.trial(slot.setting) + transient).unwrap();
             done += 1;
@@ -68,12 +67,12 @@ fn beginnings() -> Table {
 }
 
 /// Blocks of settings of which each trial keeps a share of the one before.
-fn carried(formula: &Formula, blocks: u32, copies: usize, key: u64) -> Trials {
+fn carried(formula: &Formula, blocks: u32, key: u64) -> Trials {
     let m = formula.settings();
     let mut bench = formula.start(key, 200);
     let mut table = Trials::new(m);
     for _ in 0..blocks {
-        bench.block(&mut table, key, &slots(copies, &(1..=m).collect::<Vec<_>>()), Scale::Linear).unwrap();
+        bench.block(&mut table, key, &slots(1, &(1..=m).collect::<Vec<_>>()), Scale::Linear).unwrap();
     }
     table
 }
@@ -84,7 +83,7 @@ fn carry_overs() -> Table {
         let mut formula = Formula::new(vec![0.0, 4.0, 8.0, -6.0], 1.0, Noise::Gauss);
         formula.carry_over = share;
         let play = move |key| {
-            let found = carry_over(&carried(&formula, 12, 1, key), &linear(0.5)).unwrap().unwrap();
+            let found = carry_over(&carried(&formula, 12, key), &linear(0.5)).unwrap().unwrap();
             vec![found.share, once(found.low <= share && share <= found.high), once(found.withholds_same())]
         };
         let suspected = if share < 0.2 { Limit::Most(5.0) } else { Limit::Least(90.0) };
@@ -97,7 +96,7 @@ fn carry_overs() -> Table {
         formula.carry_over = share;
         let play = move |key| {
             let mut judge = MetricJudge::new(m, linear(0.5), spending()).unwrap();
-            judge.advance(&carried(&formula, 6, reference_copies(m), key)).unwrap();
+            judge.advance(&carried(&formula, 6, key)).unwrap();
             vec![judge.contrast(1).unwrap().effect]
         };
         let limits = [Limit::Within(want - 0.35, want + 0.35), Limit::Any, Limit::Any];
@@ -245,11 +244,11 @@ fn calibrations() -> Table {
 fn limits() -> Table {
     let bound = Bound { at: 0.0, upper: true, first_look: 5 };
     let play = move |key| {
-        let rules = Rules::default();
+        let alpha = Rules::default().same_level_of_t(1);
         let mut draws = Draws::new(key, Purpose::Trial, 0, 0);
         let trials: Vec<f64> = (0..20).map(|_| draws.normal()).collect();
         let looks: Vec<_> =
-            (5..=20).map(|n| bound.held(&level(&trials[..n], None).unwrap(), &rules, &spending())).collect();
+            (5..=20).map(|n| bound.held(&level(&trials[..n], None).unwrap(), alpha, &spending())).collect();
         vec![once(looks.iter().any(|held| held.holds)), once(looks.iter().any(|held| held.broken))]
     };
     let rows = vec![row(("20 trials exactly on the limit", ""), 4000, &[Limit::Most(6.25); 2], play)];

@@ -92,42 +92,12 @@ fn named() -> Table {
         let shown = [
             says(|look| look.after.is_some_and(|it| it.is_shown())),
             says(|look| look.period.is_some_and(|it| it.is_shown())),
-            says(|look| look.drift.is_some_and(|it| it.is_shown())),
+            says(|look| look.drift.is_some()),
         ];
         shown.to_vec()
     };
     let columns = &["effect on the next trial shown, %", "period shown, %", "drift shown, %"];
     Table { part: "verdicts", title: "What is named by noise", from: FROM, columns, rows: rows(|_| true, limits, play) }
-}
-
-/// What a report says of a difference of two settings: shown also with an effect on the next trial allowed for, or named as
-/// resting on none.
-fn without_after() -> Table {
-    let limits = |machine: &DisturbedMachine| {
-        // Of one setting that differs by its own nature, or by a state it stays in, this says nothing.
-        let alone = machine.name.starts_with("one setting wanders alone");
-        vec![Limit::Any, Limit::Any, if alone { Limit::Any } else { FIVE }]
-    };
-    let play = |machine: &DisturbedMachine, key| {
-        let [none, above] = [0.0, 2.0].map(|effect| {
-            let look = play(machine, &linear(0.5), 20, effect, key).look?;
-            let setting = look.settings.iter().find(|it| it.claim.is_difference())?.clone();
-            let shown = setting.without_after.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
-            assert!(!(shown && setting.assumes_no_after_effect()));
-            Some((shown, look.after.is_some_and(|it| it.is_shown())))
-        });
-        let shown = |ended: Option<(bool, bool)>| ended.map_or(f64::NAN, |(shown, _)| once(shown));
-        vec![shown(none), shown(above), once(none == Some((true, false)))]
-    };
-    let rows = rows(|machine| machine.settings == 1, limits, play);
-    let columns = &["false ones shown without it, %", "true ones shown without it, %", "false without more said, %"];
-    Table {
-        part: "verdicts",
-        title: "Differences with an effect on the next trial taken out",
-        from: FROM,
-        columns,
-        rows,
-    }
 }
 
 /// A skewed setting with the mean of the other: its typical trial differs, its mean does not.
@@ -172,5 +142,5 @@ fn nearly_the_same() -> Table {
 }
 
 pub(crate) fn tables() -> Vec<Table> {
-    vec![by_noise(), named(), without_after(), means(), nearly_the_same()]
+    vec![by_noise(), named(), means(), nearly_the_same()]
 }

@@ -44,7 +44,7 @@ fn try_once(m: usize, noise: Noise, key: u64) -> bool {
             break;
         }
         let block = table.push_block();
-        for slot in block_order(key, number, &slots(rules.copies(open.len()), &open)) {
+        for slot in block_order(key, number, &slots(1, &open)) {
             while voids.uniform() < 0.05 {
                 bench.trial(slot.setting);
             }
@@ -223,8 +223,7 @@ fn apart() -> Table {
     let through = |noise: Noise| {
         let play = move |key: u64| {
             let (Some(first), Some(second)) = (day(noise, key), day(noise, !key)) else { return vec![0.0] };
-            let blocks = first.contrast.blocks.max(second.contrast.blocks);
-            let look = through_reference(&second, &first).judge_looked_at(blocks, &linear(0.5), 1, &spending());
+            let look = through_reference(&second, &first).judge_looked_at(&linear(0.5), 1, &spending());
             vec![once(look.claim.is_difference())]
         };
         row(("through a reference", noise.name()), 2000, &[Limit::Most(6.25)], play)
@@ -238,8 +237,8 @@ fn apart() -> Table {
         };
         let days: Vec<Vec<f64>> = (0..6).map(&mut session).collect();
         let means: Vec<f64> = days.iter().map(|day| day.iter().sum::<f64>() / 10.0).collect();
-        let apart = sessions(&means[..3], &means[3..]).unwrap().judge_sessions(3, &linear(0.5), 1);
-        (apart.claim.is_difference(), welch(&days[..3].concat(), &days[3..].concat()).unwrap().p() < 0.05)
+        let apart = sessions(&means[..3], &means[3..]).unwrap().judge_sessions(&linear(0.5), 1);
+        (apart.claim.is_difference(), welch(&days[..3].concat(), &days[3..].concat()).unwrap().p_difference() < 0.05)
     };
     let mut rows: Vec<Row> = [Noise::Gauss, Noise::Ar, Noise::T3, Noise::Contam, Noise::Linear].map(through).into();
     rows.push(row(("by sessions", ""), 2000, &[Limit::Most(6.25)], move |key| vec![once(by_session(key).0)]));

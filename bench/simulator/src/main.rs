@@ -34,6 +34,7 @@ fn turn(action: Action) -> Turn {
         before: Before::Unknown,
         read_back: None,
         step: None,
+        moves: std::collections::BTreeMap::new(),
     }
 }
 

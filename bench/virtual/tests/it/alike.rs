@@ -1,5 +1,5 @@
 //! The same writes and reads, file by file, on the real kernel and on a simulated machine by the rules of 6.1.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powerband_bench_virtual::Guest;
 use powerband_machine::{Action, Before, Errno, Hold, Turn, World};
@@ -259,7 +259,18 @@ fn on_the_model(steps: &[Step]) -> Vec<String> {
                 let (undo, hold, before, read_back, step) = (None, Hold::Held, Before::Unknown, None, None);
                 done(
                     machine
-                        .act(&Turn { action, undo, hold, knob, site, asked, before, read_back, step })
+                        .act(&Turn {
+                            action,
+                            undo,
+                            hold,
+                            knob,
+                            site,
+                            asked,
+                            before,
+                            read_back,
+                            step,
+                            moves: BTreeMap::new(),
+                        })
                         .unwrap()
                         .errno,
                 )

@@ -1,4 +1,6 @@
 //! The same writes and stretches on a simulated machine by the rules of 6.1.
+use std::collections::BTreeMap;
+
 use powerband_machine::{Action, Before, Hold, Turn, World};
 use powerband_record::Side;
 use powerband_sim::cpufreq::{Governor, KernelRules};
@@ -144,6 +146,7 @@ fn write(world: &mut SimWorld, path: &str, text: &str) {
         before: Before::Unknown,
         read_back: None,
         step: None,
+        moves: BTreeMap::new(),
     };
     let acted = world.machine(Side::Near).unwrap().act(&turn).unwrap();
     assert_eq!(acted.errno, None, "{text} to {path}");

@@ -22,7 +22,16 @@ pub(super) fn order(entries: &[EntryId], open: &BTreeMap<EntryId, OpenEntry>) ->
     let mut order: Vec<EntryId> = entries.iter().rev().copied().collect();
     let hidden_by =
         |id: &EntryId| open.get(id).filter(|entry| entry.turn.saves_what_is_hidden()).map(|entry| entry.step);
-    order.order_by_key(|id| (!brings_back(id), Reverse(hidden_by(id).unwrap_or(*id)), hidden_by(id).is_some()));
+    let mut steps: BTreeMap<EntryId, usize> = BTreeMap::new();
+    let mut places: BTreeMap<EntryId, usize> = BTreeMap::new();
+    for (place, id) in entries.iter().enumerate() {
+        places.insert(*id, place);
+        if let Some(entry) = open.get(id).filter(|entry| !entry.turn.saves_what_is_hidden()) {
+            steps.entry(entry.step).or_insert(place);
+        }
+    }
+    let place = |id: &EntryId| hidden_by(id).and_then(|step| steps.get(&step)).or_else(|| places.get(id)).copied();
+    order.order_by_key(|id| (!brings_back(id), Reverse(place(id)), hidden_by(id).is_some()));
     order
 }
 

@@ -60,6 +60,22 @@ fn conf6(put: &mut dyn FnMut(&str, &str), folder: &str, file: &str, text: &str) 
     }
 }
 
+/// The switch of forwarding under all its names.
+fn forward(put: &mut dyn FnMut(&str, &str), text: &str) {
+    for name in ["all", "eth0", "lo"] {
+        put(&format!("/proc/sys/net/ipv4/conf/{name}/forwarding"), text);
+    }
+    put("/proc/sys/net/ipv4/conf/all/accept_redirects", if text == "0" { "1" } else { "0" });
+    put("/proc/sys/net/ipv4/ip_forward", text);
+}
+
+/// The number of huge pages under all its names.
+fn reserve(put: &mut dyn FnMut(&str, &str), text: &str) {
+    for folder in [VM, "/sys/kernel/mm/hugepages/hugepages-2048kB"] {
+        ["nr_hugepages", "nr_hugepages_mempolicy"].iter().for_each(|name| put(&format!("{folder}/{name}"), text));
+    }
+}
+
 /// What the kernel makes of a write to one of these files; nothing for the others.
 pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(), Errno>> {
     if path.starts_with(ROOT) || !FILES.lines().any(|line| line.split(' ').next() == Some(path)) {
@@ -84,21 +100,9 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         (VM, "dirty_ratio") => put(&format!("{VM}/dirty_bytes"), "0"),
         (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
         (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
-        (_, "nr_hugepages" | "nr_hugepages_mempolicy") => {
-            for folder in [VM, "/sys/kernel/mm/hugepages/hugepages-2048kB"] {
-                ["nr_hugepages", "nr_hugepages_mempolicy"]
-                    .iter()
-                    .for_each(|name| put(&format!("{folder}/{name}"), text));
-            }
-        }
+        (_, "nr_hugepages" | "nr_hugepages_mempolicy") => reserve(&mut put, text),
         (VM, "twin_a") => put(&format!("{VM}/twin_b"), "0"),
-        ("/proc/sys/net/ipv4", "ip_forward") | ("/proc/sys/net/ipv4/conf/all", "forwarding") => {
-            for name in ["all", "eth0", "lo"] {
-                put(&format!("/proc/sys/net/ipv4/conf/{name}/forwarding"), text);
-            }
-            put("/proc/sys/net/ipv4/conf/all/accept_redirects", if text == "0" { "1" } else { "0" });
-            put("/proc/sys/net/ipv4/ip_forward", text);
-        }
+        ("/proc/sys/net/ipv4", "ip_forward") | ("/proc/sys/net/ipv4/conf/all", "forwarding") => forward(&mut put, text),
         (folder, "disable_ipv6" | "forwarding") if folder.starts_with(CONF6) => conf6(&mut put, folder, file, text),
         (_, "no_turbo") => {
             put(path, text);
@@ -116,10 +120,9 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
             [1, 3].into_iter().for_each(|cpu| put(&format!("{CPU}/cpu{cpu}/cpuidle/state1/disable"), "0"));
         }
         ("/proc/sys/net/ipv4/conf/default", "rp_filter") => {
-            let old = fake.files[path].clone();
-            let lo = fake.files.get_mut("/proc/sys/net/ipv4/conf/lo/rp_filter").unwrap();
-            if *lo == old {
-                *lo = format!("{text}\n");
+            let lo = "/proc/sys/net/ipv4/conf/lo/rp_filter";
+            if fake.files[lo] == fake.files[path] {
+                fake.files.insert(lo.to_owned(), format!("{text}\n"));
             }
             fake.files.insert(path.to_owned(), format!("{text}\n"));
             return Some(Ok(()));
