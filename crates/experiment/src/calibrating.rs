@@ -13,7 +13,7 @@ use powerband_stats::{Rules, Scale, Spending};
 pub(crate) const MIN_BLOCKS: u32 = 6;
 
 /// How often the blocks are labelled anew to measure the rate of false alarms.
-const RELABELS: u32 = 2000;
+const RELABELS: u32 = 500;
 
 /// Times whose smallest effect is told, minutes.
 const MINUTES: [f64; 4] = [2.0, 5.0, 15.0, 60.0];

@@ -26,8 +26,8 @@ pub(crate) fn period(name: &str, period: Period, each_ns: Option<u64>) -> String
         format!(" (about {})", format_duration(total / step * step))
     });
     format!(
-        "{name}: something with a period of {} trials{time} disturbs the trials, {:.0} % of their variation inside blocks; a \
-         verdict needs more blocks (--blocks), or trials of another length (--for)",
+        "{name}: something with a period of {} trials{time} disturbs the trials, {:.0} % of their variation, which verdicts allow \
+         for; trials of another length (--for) would avoid it",
         period.trials,
         100.0 * period.share
     )

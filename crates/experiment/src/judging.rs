@@ -6,10 +6,10 @@ use powerband_record::{
     Better, FailedTrials, KneeFinding, LOSS_MARGIN_PERCENT, Level, Metric, Outcome, RequirementStanding,
     SettingVerdict, Standing, Started, Verdict, is_loss,
 };
-use powerband_stats::modes::{UNSTABLE_BLOCKS, wilson_interval};
+use powerband_stats::modes::wilson_interval;
 use powerband_stats::{
-    CarryOver, Claim, Drift, MetricJudge, Pairs, Period, Prediction, Rules, Scale, SettingLook, Slot, Spending, Table,
-    TrialTime,
+    AfterEffect, CarryOver, Claim, MetricJudge, MixedModel, Period, Prediction, Rules, Scale, SettingLook, Slot,
+    Spending, Table, TrialTime,
 };
 
 use crate::knee::{BELOW_MARGIN, KneeSeeker};
@@ -71,7 +71,6 @@ struct Sheet {
     judge: Option<MetricJudge>,
     rules: Rules,
     last: Option<powerband_stats::TableLook>,
-    carried: Option<CarryOver>,
     /// Whether differences of means are shown as shares of the reference's mean.
     relative: bool,
     trouble: Option<String>,
@@ -79,7 +78,7 @@ struct Sheet {
 
 /// The differences of all settings from the reference on one metric.
 struct AllAgainst {
-    pairs: Pairs,
+    model: MixedModel,
     scale: Scale,
     reference: f64,
     first_look: u32,
@@ -88,7 +87,7 @@ struct AllAgainst {
 impl AllAgainst {
     fn of(&self, setting: usize) -> Option<Against> {
         let AllAgainst { scale, reference, first_look, .. } = *self;
-        Some(Against { contrast: self.pairs.contrast(setting, 0)?, scale, reference, first_look })
+        Some(Against { contrast: self.model.contrast(setting, 0)?, scale, reference, first_look })
     }
 }
 
@@ -118,7 +117,7 @@ impl Judging {
             strict_same: started.same_family,
             margin: started.margin,
             robust: started.robust,
-            reference_copies: started.robust.then_some(1),
+            withhold_carried: true,
             ..if started.judge_mean { Rules::mean() } else { Rules::default() }
         };
         let sheet = |metric: &Metric| Sheet {
@@ -128,7 +127,6 @@ impl Judging {
             judge: None,
             rules: rules.clone(),
             last: None,
-            carried: None,
             relative: false,
             trouble: None,
         };
@@ -236,7 +234,7 @@ impl Judging {
 
     fn look_at_requirements(&mut self, look: &mut Look) {
         let (sheets, spending) = (&mut self.sheets, &self.spending);
-        // All pairs of a metric come at once, and are asked for setting by setting.
+        // A metric's model is fitted once, and asked setting by setting.
         let mut known: BTreeMap<String, Option<AllAgainst>> = BTreeMap::new();
         let mut against = |metric: &str, setting: usize| {
             let all = known.entry(metric.to_owned()).or_insert_with(|| {
@@ -348,8 +346,8 @@ impl Sheet {
     fn against_reference(&mut self, spending: &Arc<Spending>) -> Option<AllAgainst> {
         self.ready(spending);
         let judge = self.judge.as_ref()?;
-        let pairs = match judge.pairs(&self.table) {
-            Ok(pairs) => pairs,
+        let model = match judge.model(&self.table) {
+            Ok(model) => model,
             Err(error) => {
                 if !is_early(&error) {
                     self.trouble = Some(format!("{}: {error}", self.metric.name));
@@ -358,14 +356,12 @@ impl Sheet {
             }
         };
         let reference = self.level_of_reference().unwrap_or_default();
-        Some(AllAgainst { pairs, scale: self.rules.scale, reference, first_look: judge.first_look() })
+        Some(AllAgainst { model, scale: self.rules.scale, reference, first_look: judge.first_look() })
     }
 
     fn look(&mut self, spending: &Arc<Spending>) {
         self.ready(spending);
         let Some(judge) = &mut self.judge else { return };
-        self.carried = carried::carried(&self.table, &self.rules, self.carried);
-        judge.withhold_same(self.carried.is_some_and(|it| it.withholds_same()));
         match judge.look(&self.table) {
             Ok(look) => self.last = Some(look),
             Err(error) if is_early(&error) => {}
@@ -463,10 +459,6 @@ impl Sheet {
             absolute: self.rules.scale == Scale::Linear && !self.relative,
             low: finite(interval.0),
             high: finite(interval.1),
-            allowing_after: look
-                .without_after
-                .filter(|_| matches!(verdict, Verdict::Better | Verdict::Worse))
-                .and_then(|(low, high)| finite(low).zip(finite(high))),
             blocks: look.contrast.blocks,
             decided_at: look.claimed_at,
             predicted_blocks: look.predicted.map(|predicted| (predicted.low, predicted.high)),
@@ -483,8 +475,7 @@ impl Sheet {
             notes.push(format!("{name}: every trial read 0, so there is nothing to compare"));
         }
         let period = look.period.filter(Period::is_shown);
-        let drift = look.drift.filter(Drift::is_shown);
-        let drift = drift.filter(|it| self.matters(it.per_block.abs() * f64::from(look.blocks)));
+        let drift = look.drift.filter(|it| self.matters(it.per_block.abs() * f64::from(look.blocks)));
         notes.extend(drift.map(|it| disturbed::drift(name, it, &self.rules, period.is_some())));
         notes.extend(period.map(|it| disturbed::period(name, it, each_ns)));
         if let Some(change) = look.change_point.filter(|change| change.flagged && self.matters(change.size.abs())) {
@@ -501,10 +492,8 @@ impl Sheet {
                  longer trials, a finer meter or a larger --margin would help"
             ));
         }
-        notes.extend(self.carried.filter(CarryOver::withholds_same).map(|it| carried::note(&self.metric, it)));
-        if let Some(after) =
-            look.after.filter(|after| after.is_shown() && self.matters(after.low.abs().max(after.high.abs())))
-        {
+        notes.extend(look.carried.filter(CarryOver::withholds_same).map(|it| carried::note(&self.metric, it)));
+        if let Some(after) = look.after.filter(AfterEffect::is_shown).filter(|after| self.matters(after.effect.abs())) {
             notes.push(carried::after_note(&self.metric, &labels[after.setting], after, &self.rules));
         }
         if look.first_block_dropped {
@@ -519,7 +508,7 @@ impl Sheet {
         for setting in look.settings.iter().filter(|setting| setting.unstable) {
             let minds = self.two_minds(setting).map_or_else(String::new, |minds| format!("; {minds}"));
             notes.push(format!(
-                "{name}: {} is unstable (noisier than the others, or of two minds), so its verdict takes {UNSTABLE_BLOCKS} blocks at least{minds}",
+                "{name}: {} is unstable (noisier than the others, or of two minds), so its verdict takes more blocks{minds}",
                 labels[setting.setting]
             ));
         }

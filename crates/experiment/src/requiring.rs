@@ -141,11 +141,11 @@ impl Requiring {
         let values: Vec<f64> = samples.values.iter().map(|&value| scaled(value)).collect();
         let contrast = level(&values, samples.merged(item.share).map(scaled))?;
         let at = Limit { at: scaled(limit), upper: relation == LimitSide::AtMost, first_look: MIN_TRIALS };
-        let held = at.held(&contrast, &self.rules, spending);
+        let held = at.held(&contrast, self.rules.same_level_of_t(1), spending);
         let moved = drift(&values).is_some_and(|drift| drift.low > 0.0 || drift.high < 0.0)
             || change_point(&values).is_some_and(|change| change.flagged);
         let back: fn(f64) -> f64 = if log { libm::exp } else { |value| value };
-        Some(Found::new(contrast, held, back, moved))
+        Some(Found::new(&contrast, held, back, moved))
     }
 
     fn relative(&self, item: &Item, against: &Against, spending: &Spending) -> Found {
@@ -153,13 +153,13 @@ impl Requiring {
         let log = against.scale == Scale::Log;
         let at = if log { libm::log1p(limit) } else { limit * against.reference.abs() };
         let at = Limit { at, upper: relation == LimitSide::AtMost, first_look: against.first_look };
-        let held = at.held(&against.contrast, &self.rules, spending);
+        let held = at.held(&against.contrast, self.rules.same_level(1), spending);
         if log {
-            return Found::new(against.contrast, held, libm::expm1, false);
+            return Found::new(&against.contrast, held, libm::expm1, false);
         }
         let size = against.reference.abs();
         let share = |value: f64| Some(value / size).filter(|share| share.is_finite());
-        let found = Found::new(against.contrast, held, |value| value, false);
+        let found = Found::new(&against.contrast, held, |value| value, false);
         let Some(estimate) = found.estimate.and_then(share) else {
             // Of a reference that is zero there is no share: nothing is shown, whatever the difference is.
             let held = LimitStanding { holds: false, broken: false, predicted: None, ..found.held };
@@ -181,8 +181,8 @@ struct Found {
 }
 
 impl Found {
-    fn new(contrast: Contrast, held: LimitStanding, back: fn(f64) -> f64, moved: bool) -> Self {
-        let (low, high) = Limit::bounds(&contrast, held.level);
+    fn new(contrast: &Contrast, held: LimitStanding, back: fn(f64) -> f64, moved: bool) -> Self {
+        let (low, high) = Limit::bounds(contrast, held.level);
         let bounds = Some((back(low), back(high))).filter(|(low, high)| low.is_finite() && high.is_finite());
         let estimate = Some(back(contrast.effect)).filter(|estimate| estimate.is_finite());
         Found { estimate, bounds, trials: contrast.blocks, held, moved }

@@ -2,7 +2,7 @@
 //! the blocks, the time or the user's patience end. It knows trials and verdicts, nothing of machines or statistics.
 use powerband_record::{BlockDone, CloseReason, Event, Finding, Requirement, Started, Void, is_loss};
 use powerband_stats::limit::{MIN_BLOCK, MIN_TRIALS};
-use powerband_stats::{Patience, Slot, next_look, open_order, reference_copies, slots};
+use powerband_stats::{Patience, Slot, next_look, open_order, slots};
 
 use crate::calibrating::{self, Calibrating};
 use crate::judging::{Judging, Look};
@@ -37,16 +37,15 @@ pub(crate) fn least_blocks(started: &Started) -> u32 {
     if started.calibration { calibrating::MIN_BLOCKS } else { 1 }
 }
 
-/// How often the reference runs in a block with so many other settings. Levels are no differences: where they are held against a
-/// limit, trials of the same setting are kept apart by more of the reference.
+/// How often the reference runs in a block with so many other settings: once. Levels are no differences: where they are held
+/// against a limit, trials of the same setting are kept apart by more of the reference.
 pub(crate) fn copies(started: &Started, open: usize) -> usize {
     let exact = started.min_blocks == started.max_blocks;
     if started.robust || exact {
         return 1;
     }
     let levels = started.requirements.iter().any(|requirement| !requirement.relative);
-    let filled = if levels { MIN_BLOCK.saturating_sub(open) } else { 0 };
-    reference_copies(open).max(filled)
+    if levels { MIN_BLOCK.saturating_sub(open).max(1) } else { 1 }
 }
 
 /// Where a setting stands.

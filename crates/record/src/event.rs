@@ -370,10 +370,6 @@ pub struct SettingVerdict {
     /// Its upper end; absent before the first look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Of "better" and "worse": the interval once an effect of a setting on the next trial is allowed for, at the same level;
-    /// absent where no such effect can be estimated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowing_after: Option<(f64, f64)>,
     /// Blocks it rests on.
     pub blocks: u32,
     /// The block at which it was decided.
@@ -395,14 +391,6 @@ impl SettingVerdict {
     #[must_use]
     pub fn is_difference(&self) -> bool {
         matches!(self.verdict, Verdict::Better | Verdict::Worse)
-    }
-
-    /// Whether it is a difference that is still one once an effect of a setting on the next trial is allowed for; `None` where
-    /// that is not known.
-    #[must_use]
-    pub fn differs_allowing_after(&self) -> Option<bool> {
-        let (low, high) = self.allowing_after.filter(|_| self.is_difference())?;
-        Some(low > 0.0 || high < 0.0)
     }
 }
 

@@ -301,9 +301,6 @@ pub struct VerdictRow {
     /// Upper end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Of a difference: the interval once an effect of a setting on the next trial is allowed for, low and high.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowing_after: Option<(f64, f64)>,
     /// Blocks it rests on.
     pub blocks: u32,
     /// Block at which it was decided.

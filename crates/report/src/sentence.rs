@@ -11,7 +11,7 @@ mod certainty;
 mod search;
 
 pub use certainty::certainty;
-pub(crate) use certainty::{assumes_no_after_effect, judged};
+pub(crate) use certainty::judged;
 pub use search::missed;
 pub(crate) use search::{closest, holds, known, limits, line, settings_tried};
 

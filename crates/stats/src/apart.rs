@@ -1,72 +1,60 @@
 //! Measurements that share no block: two experiments, sessions on different days, runs back to back.
 
-use crate::contrast::Contrast;
-use crate::distribution::{t_two_sided, t_upper_quantile};
+use crate::mixed::{Contrast, VariantDifference};
 use crate::predict::{Forecast, Prediction, predict};
 use crate::rules::{Rules, Spend};
 use crate::spending::Spending;
 use crate::verdict::{Claim, SettingLook};
-use serde::{Deserialize, Serialize};
-
-/// A difference of two things measured apart.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct IndependentDifference {
-    /// First less second.
-    pub effect: f64,
-    /// Its standard error.
-    pub standard_error: f64,
-    /// Degrees of freedom by Satterthwaite's formula.
-    pub df: f64,
-}
 
 /// Sessions each side must have before their means may be compared.
 pub const MIN_SESSIONS: usize = 3;
 
-impl IndependentDifference {
-    fn new(effect: f64, parts: [(f64, f64); 2]) -> Self {
-        let variance = parts[0].0 + parts[1].0;
-        let bend: f64 = parts.iter().map(|(v, df)| v * v / df).sum();
-        let df = if bend > 0.0 { variance * variance / bend } else { parts[0].1 + parts[1].1 };
-        Self { effect, standard_error: variance.sqrt(), df }
-    }
+/// Pairs of variants below this share of the weight say nothing of a difference.
+const KEEP: f64 = 1e-4;
 
-    /// Two-sided p of "no difference"; 1 when neither effect nor error is there.
-    #[must_use]
-    pub fn p(&self) -> f64 {
-        if self.effect == 0.0 { 1.0 } else { t_two_sided(self.effect / self.standard_error, self.df) }
-    }
-
-    /// The interval that misses with probability `level`.
-    #[must_use]
-    pub fn interval(&self, level: f64) -> (f64, f64) {
-        let reach = t_upper_quantile(0.5 * level, self.df) * self.standard_error;
-        (self.effect - reach, self.effect + reach)
+/// One less the other, both known with an error of their own: degrees of freedom by Satterthwaite's formula.
+fn less(one: &VariantDifference, other: &VariantDifference) -> VariantDifference {
+    let [first, second] = [one, other].map(|it| it.error * it.error);
+    let (variance, bend) = (first + second, first * first / one.df + second * second / other.df);
+    VariantDifference {
+        weight: one.weight * other.weight,
+        effect: one.effect - other.effect,
+        error: variance.sqrt(),
+        df: if bend > 0.0 { variance * variance / bend } else { one.df + other.df },
     }
 }
 
-/// Two settings of two experiments that share a reference: the difference of their differences from it, variances
-/// added (Satterthwaite). Both on the same scale.
+/// Two settings of two experiments that share a reference: the difference of their differences from it, for every variant of the
+/// one with every variant of the other. Both on the same scale. Its blocks are those of the longer one.
 #[must_use]
-pub fn through_reference(first: &SettingLook, second: &SettingLook) -> IndependentDifference {
+pub fn through_reference(first: &SettingLook, second: &SettingLook) -> Contrast {
     let (a, b) = (&first.contrast, &second.contrast);
-    IndependentDifference::new(a.effect - b.effect, [(a.variance, a.df), (b.variance, b.df)])
+    let all = a.variants.iter().flat_map(|one| b.variants.iter().map(move |other| less(one, other)));
+    let mut all: Vec<VariantDifference> = all.filter(|it| it.weight >= KEEP).collect();
+    let weight: f64 = all.iter().map(|it| it.weight).sum();
+    all.iter_mut().for_each(|it| it.weight /= weight);
+    Contrast::new(a.blocks.max(b.blocks), a.resolution + b.resolution, all)
 }
 
-/// Welch's comparison of two samples of independent values; none when either has fewer than two.
+/// Welch's comparison of two samples of independent values; none when either has fewer than two. Its blocks are the values of the
+/// smaller one.
 #[must_use]
-pub fn welch(first: &[f64], second: &[f64]) -> Option<IndependentDifference> {
-    if first.len() < 2 || second.len() < 2 {
+pub fn welch(first: &[f64], second: &[f64]) -> Option<Contrast> {
+    let fewest = first.len().min(second.len());
+    if fewest < 2 {
         return None;
     }
-    let ((mean_a, sd_a), (mean_b, sd_b)) = (mean_and_sd(first), mean_and_sd(second));
-    let part = |sd: f64, n: usize| (sd * sd / n as f64, (n - 1) as f64);
-    Some(IndependentDifference::new(mean_a - mean_b, [part(sd_a, first.len()), part(sd_b, second.len())]))
+    let side = |values: &[f64]| {
+        let ((effect, sd), n) = (mean_and_sd(values), values.len() as f64);
+        VariantDifference { weight: 1.0, effect, error: sd / n.sqrt(), df: n - 1.0 }
+    };
+    Some(Contrast::new(fewest as u32, 0.0, vec![less(&side(first), &side(second))]))
 }
 
 /// Session means of two sides that share neither reference nor blocks: Welch on the sessions as observations; none
 /// with fewer than three sessions a side, where nothing cancels and the word is "undecided".
 #[must_use]
-pub fn sessions(first: &[f64], second: &[f64]) -> Option<IndependentDifference> {
+pub fn sessions(first: &[f64], second: &[f64]) -> Option<Contrast> {
     if first.len().min(second.len()) < MIN_SESSIONS { None } else { welch(first, second) }
 }
 
@@ -85,59 +73,46 @@ pub struct ApartLook {
     pub predicted: Option<Prediction>,
 }
 
-impl IndependentDifference {
-    /// Judges two settings of two experiments through their reference, `blocks` being those of the longer one: both
-    /// experiments ended when they liked, so the level is that of its look. `sharing` comparisons share the error rate.
+impl Contrast {
+    /// Judges two settings of two experiments through their reference: both ended when they liked, so the level is that of the
+    /// look at the longer one. `sharing` comparisons share the error rate.
     #[must_use]
-    pub fn judge_looked_at(&self, blocks: u32, rules: &Rules, sharing: usize, spending: &Spending) -> ApartLook {
+    pub fn judge_looked_at(&self, rules: &Rules, sharing: usize, spending: &Spending) -> ApartLook {
         let first = rules.first_look();
-        let (difference, same) = (rules.difference_level(sharing), rules.same_level(sharing));
-        let level = |alpha: f64| spending.nominal(Spend::OpenEnded, alpha, first, blocks);
+        let (difference, same) = (rules.difference_level_of_t(sharing), rules.same_level_of_t(sharing));
+        let level = |alpha: f64| spending.nominal(Spend::OpenEnded, alpha, first, self.blocks);
         let course =
             Forecast { spending, spend: Spend::OpenEnded, first, difference, same, margin: rules.margin_on_scale() };
-        let look = self.judge(blocks, rules, level(difference), level(same));
-        let predicted = if look.claim.is_open() { predict(&self.contrast(blocks), &course) } else { None };
+        let look = self.judge(rules, level(difference), level(same));
+        let predicted = if look.claim.is_open() { predict(self, &course) } else { None };
         ApartLook { predicted, ..look }
     }
 
     /// Judges the means of sessions, whose number was not chosen by looking: one look, at the whole of the level. The factor in
     /// it pays here for Satterthwaite's degrees of freedom, which are too many where one side has few sessions and the other
-    /// more: without it three against eight err in 5.9 % (8,000 runs). `sessions` are those of the side that has fewer.
+    /// more: without it three against eight err in 5.9 % (8,000 runs).
     #[must_use]
-    pub fn judge_sessions(&self, sessions: u32, rules: &Rules, sharing: usize) -> ApartLook {
-        let (level, same_level) = (rules.difference_level(sharing), rules.same_level(sharing));
-        let mut look = self.judge(sessions, rules, level, same_level);
+    pub fn judge_sessions(&self, rules: &Rules, sharing: usize) -> ApartLook {
+        let (level, same_level) = (rules.difference_level_of_t(sharing), rules.same_level_of_t(sharing));
+        let mut look = self.judge(rules, level, same_level);
         if look.claim.is_open() {
-            let grown = |more: u32| {
-                let (n, now) = (f64::from(more), f64::from(sessions));
-                let error = self.standard_error * (now / n).sqrt();
-                let df = self.df * (n - 1.0) / (now - 1.0);
-                Self { effect: self.effect, standard_error: error, df }
-            };
-            let decides = |more: &u32| !grown(*more).judge(*more, rules, level, same_level).claim.is_open();
-            look.predicted = (sessions + 1..=MAX_SESSIONS).find(decides).map(Prediction::new);
+            let decides = |more: &u32| !self.grown_to(*more).judge(rules, level, same_level).claim.is_open();
+            look.predicted = (self.blocks + 1..=MAX_SESSIONS).find(decides).map(Prediction::new);
         }
         look
     }
 
-    fn contrast(&self, blocks: u32) -> Contrast {
-        let variance = self.standard_error * self.standard_error;
-        let effect = self.effect;
-        Contrast {
-            blocks,
-            effect,
-            own_variance: variance,
-            pooled_variance: variance,
-            variance,
-            df: self.df,
-            resolution: 0.0,
-        }
+    /// The same effect after so many sessions.
+    fn grown_to(&self, sessions: u32) -> Self {
+        let (n, now) = (f64::from(sessions), f64::from(self.blocks));
+        let error = self.standard_error() * (now / n).sqrt();
+        Self::of_one(sessions, self.effect, error, self.df() * (n - 1.0) / (now - 1.0))
     }
 
-    fn judge(&self, blocks: u32, rules: &Rules, level: f64, same_level: f64) -> ApartLook {
-        let p = self.p();
+    fn judge(&self, rules: &Rules, level: f64, same_level: f64) -> ApartLook {
+        let p = self.p_difference();
         let differs = p <= level;
-        let within = self.contrast(blocks).p_beyond(rules.margin_on_scale()) <= same_level;
+        let within = self.p_beyond(rules.margin_on_scale()) <= same_level;
         let claim = match (differs, within) {
             (true, true) => Claim::SameButDifferent,
             (false, true) => Claim::Same,

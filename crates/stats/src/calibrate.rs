@@ -3,11 +3,11 @@
 
 use crate::drift::{ChangePoint, Drift, change_point, drift};
 use crate::error::Error;
-use crate::fit::on_scale;
+use crate::median::{MAD_TO_SD, median};
 use crate::modes::{Modes, modes};
 use crate::rules::{Rules, Scale};
 use crate::spending::Spending;
-use crate::winsor::median;
+use crate::trials::on_scale;
 use std::sync::Arc;
 
 mod advice;
@@ -18,8 +18,6 @@ pub use advice::CalibrationAdvice;
 pub use check::{FalseAlarmRate, HalvesTest};
 pub use reach::{DetectableEffect, detectable, time_needed};
 
-/// Turns a median absolute deviation into a standard deviation under normal noise.
-const MAD_TO_SD: f64 = 1.4826;
 /// Trials further than this many robust standard deviations from their neighbours' median are outliers.
 const OUTLIER_SDS: f64 = 5.0;
 /// Neighbours on either side of a trial that its outlyingness is seen against.

@@ -107,9 +107,29 @@ impl StudentTail {
             return if t > 0.0 { 0.0 } else { 1.0 };
         }
         let x = self.df / (self.df + t * t);
-        let beyond = 0.5 * incomplete_beta_scaled(0.5 * self.df, 0.5, x, self.ln_scale);
+        let beyond = match self.df.fract() == 0.0 && self.df < MAX_SUMMED && t * t < NEAR {
+            true => 0.5 * (1.0 - within(t.abs(), self.df, x)),
+            false => 0.5 * incomplete_beta_scaled(0.5 * self.df, 0.5, x, self.ln_scale),
+        };
         if t >= 0.0 { beyond } else { 1.0 - beyond }
     }
+}
+
+/// Whole degrees of freedom below which the tail is a short sum, and the `t`² up to which nearly all digits of it are right.
+const MAX_SUMMED: f64 = 400.0;
+const NEAR: f64 = 10.0;
+
+/// P(|T| < `t`) for a whole `df`, `x` being df/(df + t²): a finite sum (Abramowitz and Stegun 26.7.3 and 26.7.4).
+fn within(t: f64, df: f64, x: f64) -> f64 {
+    let (sine, is_odd) = (t / (df + t * t).sqrt(), df % 2.0 == 1.0);
+    let (mut term, mut below) = if is_odd { (x.sqrt(), 3.0) } else { (1.0, 2.0) };
+    let mut sum = 0.0;
+    while below <= df && term > f64::EPSILON * 1e-2 * sum {
+        sum += term;
+        term *= x * (below - 1.0) / below;
+        below += 2.0;
+    }
+    if is_odd { std::f64::consts::FRAC_2_PI * (libm::atan(t / df.sqrt()) + sine * sum) } else { sine * sum }
 }
 
 /// P(T > `t`) of Student's t with `df` > 0 degrees of freedom, not necessarily whole.

@@ -1,11 +1,8 @@
 //! Many settings against one reference: looks after each block, claims that stay.
 
-use crate::contrast::{Contrast, Differences, Pool};
-use crate::drift::drift;
+use crate::carry::CarryOver;
 use crate::error::Error;
-use crate::fit::Fit;
-use crate::modes::{UNSTABLE_BLOCKS, stands_out};
-use crate::pairs::Pairs;
+use crate::mixed::{Contrast, MixedModel};
 use crate::predict::Forecast;
 use crate::rare::{Rare, rare};
 use crate::rules::Rules;
@@ -13,14 +10,14 @@ use crate::signed_rank;
 use crate::spending::Spending;
 use crate::steady::{FirstBlock, first_block};
 use crate::table::Table;
-use crate::trend::{Trend, take_out};
+use crate::trials::Trials;
 use crate::verdict::{Claim, SettingLook, TableLook};
-use crate::winsor::{Winsor, pool};
 use std::sync::Arc;
 
-mod after;
 mod describe;
-mod mean;
+
+/// Share of the largest value by which differences of equal readings may be off.
+const ROUNDING: f64 = 1e-15;
 
 /// Judges one metric of one experiment. Feed it the growing table once after every completed block.
 ///
@@ -34,16 +31,21 @@ pub struct MetricJudge {
     settings: usize,
     first_look: u32,
     first_block: FirstBlock,
-    same_withheld: bool,
     /// Settings 1.., at index 0...
     states: Vec<State>,
-    fit: Fit,
-    winsor: Winsor,
-    /// The steep drift inside blocks that was taken out of the values.
-    trend: Option<Trend>,
-    differences: Vec<Differences>,
+    /// What the latest look used.
+    seen: Seen,
+}
+
+/// The trials of a look and what was made of them.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    trials: Trials,
+    /// None before the first look.
+    model: Option<MixedModel>,
     /// Rare trials of every setting, the reference first.
     rare: Vec<Option<Rare>>,
+    carried: Option<CarryOver>,
 }
 
 /// What the judge remembers of a setting.
@@ -57,8 +59,6 @@ struct State {
     claimed: Option<SettingLook>,
     /// Its latest comparison.
     contrast: Option<Contrast>,
-    /// Whether its spread stands out.
-    unstable: bool,
     /// One-sided p values and levels of the latest test.
     test: Test,
 }
@@ -93,13 +93,8 @@ impl MetricJudge {
             spending,
             settings,
             first_block: FirstBlock::Kept,
-            same_withheld: false,
             states: vec![State::default(); settings],
-            fit: Fit::default(),
-            winsor: Winsor::default(),
-            trend: None,
-            differences: Vec::new(),
-            rare: Vec::new(),
+            seen: Seen::default(),
         })
     }
 
@@ -124,11 +119,6 @@ impl MetricJudge {
     #[must_use]
     pub fn contrast(&self, setting: usize) -> Option<&Contrast> {
         self.states.get(setting.checked_sub(1)?)?.contrast.as_ref()
-    }
-
-    /// Holds back "same" while a carry-over between trials is suspected, which shrinks every difference.
-    pub fn withhold_same(&mut self, withheld: bool) {
-        self.same_withheld = withheld;
     }
 
     /// Takes in the table after a completed block and describes every setting.
@@ -164,26 +154,18 @@ impl MetricJudge {
             return Err(Error::TooFewBlocks { have, need: self.first_look as usize });
         }
         self.load(table)?;
-        self.compare();
-        self.mark_unstable();
         self.test(table.blocks());
         Ok(())
     }
 
-    /// All pairs of settings, the reference among them, on every block of the table: which are the same at the margin
-    /// is read from [`Pairs::alike`]. Blocks measured after a setting's claim count here, each pair being a question of
-    /// its own.
+    /// The model of every block of the table, from which any two settings are compared. Blocks measured after a setting's claim
+    /// count here, each comparison being a question of its own.
     ///
     /// # Errors
     /// `TooFewTrials`, `NotFinite`, `NotPositive`.
-    pub fn pairs(&self, table: &Table) -> Result<Pairs, Error> {
-        let mut fit = Fit::default();
-        let mut winsor = Winsor::default();
-        fit.load(table, self.rules.scale, |block, _| !self.skipped(block))?;
-        winsor.apply(&mut fit, self.rules.winsorise);
-        let level = self.rules.same_level(1);
-        let margin = self.rules.margin_on_scale();
-        Ok(Pairs::new(&fit, &pool(&fit, &winsor), margin, |blocks| self.level(level, blocks)))
+    pub fn model(&self, table: &Table) -> Result<MixedModel, Error> {
+        Trials::new(table, self.rules.scale, |block, _| !self.skipped(block))?
+            .model(self.rules.winsorise, self.rules.block_levels)
     }
 
     fn skipped(&self, block: usize) -> bool {
@@ -213,94 +195,18 @@ impl MetricJudge {
         if referenced { Ok(comparable) } else { Err(Error::NoReference) }
     }
 
+    /// Fits the model to what counts, and compares every open setting with the reference.
     fn load(&mut self, table: &Table) -> Result<(), Error> {
-        let dropped = self.first_block == FirstBlock::Dropped;
-        let states = &self.states;
-        self.fit.load(table, self.rules.scale, |block, setting| {
-            let left = setting > 0 && states[setting - 1].left_at.is_some_and(|at| block >= at);
-            !(left || dropped && block == 0)
+        let trials = Trials::new(table, self.rules.scale, |block, setting| {
+            let left = setting > 0 && self.states[setting - 1].left_at.is_some_and(|at| block >= at);
+            !(left || self.skipped(block))
         })?;
-        // A steep drift lies inside blocks too, where it looks like outliers of whichever setting ran first or last.
-        let drifts = drift(&self.fit.block_levels).is_some_and(|drift| drift.is_shown());
-        self.winsor.apply(&mut self.fit, self.rules.winsorise && !self.rules.robust && !drifts);
-        self.trend = if drifts && !self.rules.robust && !self.rules.mean { take_out(&mut self.fit) } else { None };
-        self.rare = rare(&self.fit);
+        let model = trials.model(self.rules.winsorise && !self.rules.robust, self.rules.block_levels)?;
+        for (setting, state) in (1..).zip(&mut self.states).filter(|(_, state)| state.claimed.is_none()) {
+            state.contrast = model.contrast(setting, 0).or(state.contrast.take());
+        }
+        self.seen = Seen { rare: rare(&trials), carried: model.carry_over(), model: Some(model), trials };
         Ok(())
-    }
-
-    /// Mean block differences of every setting still open.
-    fn compare(&mut self) {
-        self.differences.clear();
-        self.differences.resize(self.settings, Differences::default());
-        for pass in 0..2 {
-            for row in 0..self.fit.rows() {
-                let range = self.fit.starts[row]..self.fit.starts[row + 1];
-                let cells = &self.fit.observations[range.clone()];
-                let values = &self.fit.used[range];
-                let copies = cells.iter().take_while(|seen| seen.setting == 0).count();
-                if copies == 0 {
-                    continue;
-                }
-                let reference = values[..copies].iter().sum::<f64>() / copies as f64;
-                for (seen, y) in cells[copies..].iter().zip(&values[copies..]) {
-                    let sums = &mut self.differences[seen.setting - 1];
-                    let d = y - reference;
-                    if pass == 0 {
-                        sums.blocks += 1;
-                        sums.sum += d;
-                        sums.weight += 1.0 + 1.0 / copies as f64;
-                    } else {
-                        let deviation = d - sums.sum / f64::from(sums.blocks);
-                        sums.squares += deviation * deviation;
-                    }
-                }
-            }
-        }
-        let pool = pool(&self.fit, &self.winsor);
-        for index in 0..self.settings {
-            let sums = &self.differences[index];
-            if self.states[index].claimed.is_none() && sums.blocks >= 2 {
-                let mut contrast = Contrast::new(sums, &pool);
-                contrast.variance += self.trend_variance(index + 1);
-                self.states[index].contrast = Some(contrast);
-            }
-        }
-    }
-
-    /// Variance that a mean block difference of a setting (from 1) has by the estimated share of a drift inside blocks.
-    fn trend_variance(&self, setting: usize) -> f64 {
-        let Some(trend) = &self.trend else { return 0.0 };
-        let courses = self.differences_of(&trend.course, setting);
-        let mean = courses.iter().sum::<f64>() / courses.len().max(1) as f64;
-        mean * mean * trend.variance
-    }
-
-    /// Mean square of each setting's residuals against that of the others'.
-    fn mark_unstable(&mut self) {
-        let all = self.sum_of_squares();
-        for setting in 1..=self.settings {
-            if self.states[setting - 1].claimed.is_none() {
-                self.states[setting - 1].unstable = self.spread_stands_out(setting, all);
-            }
-        }
-    }
-
-    /// Sum of the squared residuals of all settings.
-    fn sum_of_squares(&self) -> f64 {
-        self.fit.residuals.iter().fold(0.0, |sum, e| sum + e * e)
-    }
-
-    /// Whether a setting's share of `all` squared residuals is more than its trials'.
-    fn spread_stands_out(&self, setting: usize, all: f64) -> bool {
-        let fit = &self.fit;
-        let trials = fit.counts[setting];
-        if self.settings < 2 || trials < 3 || fit.df <= 0.0 {
-            return false;
-        }
-        let own = fit.of(setting).iter().fold(0.0, |sum, &place| sum + fit.residuals[place] * fit.residuals[place]);
-        let own_df = fit.df * trials as f64 / fit.raw.len() as f64;
-        let others_df = fit.df - own_df;
-        others_df > 0.0 && stands_out(own / own_df, own_df, (all - own) / others_df, others_df)
     }
 
     /// Tests every open setting that has a new block, and records what is claimed.
@@ -309,23 +215,19 @@ impl MetricJudge {
         let same = self.rules.same_level(self.settings);
         for index in 0..self.settings {
             let state = &self.states[index];
-            let Some(contrast) = state.contrast.filter(|_| state.claimed.is_none()) else { continue };
-            if contrast.blocks <= state.tested_at || contrast.blocks < self.first_look {
+            let Some(contrast) = state.contrast.as_ref().filter(|_| state.claimed.is_none()) else { continue };
+            let blocks = contrast.blocks;
+            if blocks <= state.tested_at || blocks < self.first_look {
                 continue;
             }
-            let same_level = self.level(same, contrast.blocks);
-            let (p, p_same) = self.p_values(index, &contrast);
-            let held = self.rules.hold_unstable && state.unstable && contrast.blocks < UNSTABLE_BLOCKS;
+            let same_level = self.level(same, blocks);
+            let (p, p_same) = self.p_values(index + 1, contrast);
             let state = &mut self.states[index];
-            state.tested_at = contrast.blocks;
+            state.tested_at = blocks;
             state.test = Test { p, p_same, level: 0.0, same_level };
-            if !held {
-                waiting.push(index);
-            }
+            waiting.push(index);
         }
-        let mut different = self.step_down(&waiting);
-        let after = self.after_where_claimed(&waiting, &different);
-        different.retain(|&index| self.differs_without(after.as_ref(), index));
+        let different = self.step_down(&waiting);
         let left = self.rules.difference_level(self.sharing(different.len()));
         for index in 0..self.settings {
             let state = &self.states[index];
@@ -337,9 +239,9 @@ impl MetricJudge {
                 let level = self.level(left, state.tested_at);
                 self.states[index].test.level = level;
             }
-            let same = waiting.contains(&index) && self.is_same(index) && self.is_same_without(after.as_ref(), index);
+            let same = waiting.contains(&index) && self.is_same(index);
             if differs || same {
-                self.claim(index, differs, same, after.as_ref(), table_blocks);
+                self.claim(index, differs, same, table_blocks);
             }
         }
     }
@@ -347,7 +249,8 @@ impl MetricJudge {
     /// Whether the latest test shows a setting (at its index) to be the same.
     fn is_same(&self, index: usize) -> bool {
         let test = self.states[index].test;
-        test.p_same <= test.same_level && !self.same_withheld
+        let carries = self.rules.withhold_carried && self.seen.carried.is_some_and(|it| it.withholds_same());
+        test.p_same <= test.same_level && !carries
     }
 
     /// Holm's steps over the settings tested at this look: the most extreme first, each claim leaving more for the rest.
@@ -393,39 +296,49 @@ impl MetricJudge {
         }
     }
 
-    /// A setting (from 1) compared by its values as measured, where rare trials of it or of the reference were pulled in.
-    fn unclipped(&self, setting: usize) -> Option<Contrast> {
-        let has_rare = |it: usize| self.rare.get(it).is_some_and(Option::is_some);
-        if !(self.winsor.on && (has_rare(0) || has_rare(setting))) {
-            return None;
-        }
-        let differences = self.differences_of(&self.fit.raw, setting);
-        let sum: f64 = differences.iter().sum();
-        let blocks = differences.len() as u32;
-        let squares = differences.iter().map(|d| (d - sum / f64::from(blocks)) * (d - sum / f64::from(blocks))).sum();
-        let own = Differences { blocks, sum, weight: 0.0, squares };
-        Some(Contrast::new(&own, &Pool { df: 0.0, ..pool(&self.fit, &self.winsor) }))
+    /// A setting compared by block differences of values as measured, with nothing assumed but their random order.
+    fn paired(&self, differences: &[f64]) -> Contrast {
+        let trials = &self.seen.trials;
+        // Rounding, also that of readings in steps, is the least that block differences scatter by.
+        let steps = trials.step() / (6.0 * differences.len() as f64).sqrt();
+        Contrast::of_blocks(differences, steps.max(ROUNDING * trials.magnitude()))
     }
 
-    /// p of "no difference" and of "beyond the margin".
-    fn p_values(&self, index: usize, contrast: &Contrast) -> (f64, f64) {
+    /// A setting compared by its values as measured, where rare trials of it or of the reference were pulled in.
+    fn unclipped(&self, setting: usize) -> Option<Contrast> {
+        let has_rare = |it: usize| self.seen.rare.get(it).is_some_and(Option::is_some);
+        let clips = self.seen.model.as_ref().is_some_and(|model| model.clipped().contains(&true));
+        let has_any = clips && (has_rare(0) || has_rare(setting));
+        has_any.then(|| self.paired(&self.seen.trials.differences(setting)))
+    }
+
+    /// p of "no difference" and of "beyond the margin" of a setting (from 1).
+    fn p_values(&self, setting: usize, contrast: &Contrast) -> (f64, f64) {
         let margin = self.rules.margin_on_scale();
-        if !self.rules.robust {
-            let typical = (contrast.p_difference(), contrast.p_beyond(margin));
-            if self.rules.mean {
-                return self.mean_p_values(index, contrast);
-            }
-            let Some(mean) = self.unclipped(index + 1) else { return typical };
-            // Both the typical trial and the mean are to say it. Which way, the typical one says: the mean must not deny it.
-            let agrees = mean.effect * contrast.effect > 0.0;
-            let p = if agrees { typical.0.max(mean.p_difference()) } else { 1.0 };
-            return (p, typical.1.max(mean.p_beyond(margin)));
+        if self.rules.robust {
+            let differences = self.seen.trials.differences(setting);
+            let below: Vec<f64> = differences.iter().map(|d| margin - d).collect();
+            let above: Vec<f64> = differences.iter().map(|d| margin + d).collect();
+            let p_same = signed_rank::p_above(&below).max(signed_rank::p_above(&above));
+            return (signed_rank::p_two_sided(&differences), p_same);
         }
-        let differences = self.block_differences(index + 1);
-        let below: Vec<f64> = differences.iter().map(|d| margin - d).collect();
-        let above: Vec<f64> = differences.iter().map(|d| margin + d).collect();
-        let p_same = signed_rank::p_above(&below).max(signed_rank::p_above(&above));
-        (signed_rank::p_two_sided(&differences), p_same)
+        let others =
+            if self.rules.mean { self.with_one_more(setting) } else { Vec::from_iter(self.unclipped(setting)) };
+        // All are to say it. Which way, the model says: none of the others must deny it.
+        let denies = others.iter().any(|it| it.effect * contrast.effect <= 0.0);
+        let against = others.iter().map(Contrast::p_difference).fold(contrast.p_difference(), f64::max);
+        let same = others.iter().map(|it| it.p_beyond(margin)).fold(contrast.p_beyond(margin), f64::max);
+        (if denies { 1.0 } else { against }, same)
+    }
+
+    /// A setting (from 1) compared with one more block whose difference is as far to either side as the furthest seen. The t test
+    /// alone takes a tail that has not been seen yet for none.
+    fn with_one_more(&self, setting: usize) -> Vec<Contrast> {
+        let differences = self.seen.trials.differences(setting);
+        let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+        let furthest = differences.iter().map(|d| (d - mean).abs()).fold(0.0, f64::max);
+        let with = |side: f64| self.paired(&[&differences[..], &[mean + side * furthest]].concat());
+        [-1.0, 1.0].map(with).to_vec()
     }
 }
 

@@ -1,14 +1,14 @@
 //! The cheapest setting that is good enough, and the best one.
 
 use crate::error::Error;
-use crate::fit::Fit;
+use crate::mixed::MixedModel;
 use crate::pairs::Pairs;
 use crate::posterior::Posterior;
 use crate::rules::Rules;
 use crate::spending::Spending;
 use crate::steady::{FirstBlock, first_block};
 use crate::table::Table;
-use crate::winsor::{Winsor, pool};
+use crate::trials::Trials;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -77,8 +77,8 @@ pub struct Knee {
     left_at: Vec<Option<usize>>,
     good: Vec<bool>,
     knee: Option<usize>,
-    fit: Fit,
-    winsor: Winsor,
+    /// Of the latest look.
+    model: Option<MixedModel>,
     pairs: Pairs,
 }
 
@@ -119,8 +119,7 @@ impl Knee {
             left_at: vec![None; k],
             good: vec![false; k],
             knee: None,
-            fit: Fit::default(),
-            winsor: Winsor::default(),
+            model: None,
             pairs: Pairs::default(),
         })
     }
@@ -145,7 +144,8 @@ impl Knee {
         self.advance(table)?;
         let posterior = self.posterior();
         let margin = self.rules.margin_on_scale();
-        let levels: Vec<f64> = (0..self.good.len()).map(|setting| self.performance(setting)).collect();
+        let levels = self.performances();
+        let kept = self.model.as_ref().map_or(1.0, MixedModel::kept_share);
         let settings = 0..self.good.len();
         Ok(KneeLook {
             blocks: self.blocks as u32,
@@ -154,7 +154,7 @@ impl Knee {
             knee: self.knee,
             provisional: provisional(&posterior, &levels, |levels| self.cheapest_within(levels, margin)),
             best: provisional(&posterior, &levels, |levels| self.largest(levels)),
-            approximate: 1.0 - self.winsor.kept_share() > APPROXIMATE_ABOVE,
+            approximate: 1.0 - kept > APPROXIMATE_ABOVE,
             pairs: self.pairs.clone(),
         })
     }
@@ -177,14 +177,12 @@ impl Knee {
             return Err(Error::TooFewBlocks { have: blocks, need: self.first_look as usize });
         }
         let left_at = &self.left_at;
-        self.fit.load(table, self.rules.scale, |block, setting| {
+        let trials = Trials::new(table, self.rules.scale, |block, setting| {
             left_at[setting].is_none_or(|at| block < at) && !(dropped && block == 0)
         })?;
-        self.winsor.apply(&mut self.fit, self.rules.winsorise);
-        let level = self.rules.same_level(1);
-        self.pairs = Pairs::new(&self.fit, &pool(&self.fit, &self.winsor), self.rules.margin_on_scale(), |b| {
-            self.level(level, b)
-        });
+        let (model, level) = (trials.model(self.rules.winsorise, self.rules.block_levels)?, self.rules.same_level(1));
+        self.pairs = Pairs::new(&model, need, self.rules.margin_on_scale(), |blocks| self.level(level, blocks));
+        self.model = Some(model);
         // Without a new block there is no new look, and no new chance to be wrong.
         if blocks > self.blocks {
             self.blocks = blocks;
@@ -198,18 +196,17 @@ impl Knee {
         self.spending.nominal(self.rules.spend, alpha, self.first_look, blocks)
     }
 
-    /// Level of a setting, turned so that larger is better.
-    fn performance(&self, setting: usize) -> f64 {
-        let level = self.fit.levels.get(setting).copied().unwrap_or(0.0);
-        if self.quest.larger_is_better { level } else { -level }
+    /// Levels of the settings, turned so that larger is better.
+    fn performances(&self) -> Vec<f64> {
+        let levels = self.model.as_ref().map_or_else(|| vec![0.0; self.good.len()], MixedModel::levels);
+        let sign = if self.quest.larger_is_better { 1.0 } else { -1.0 };
+        levels.into_iter().map(|level| sign * level).collect()
     }
 
     /// How much better `i` is than `j` by more than `bound`: one-sided p that it is not.
     fn p_not_better(&self, i: usize, j: usize, bound: f64) -> Option<(f64, u32)> {
-        let mut contrast = self.pairs.contrast(i, j)?;
-        if !self.quest.larger_is_better {
-            contrast.effect = -contrast.effect;
-        }
+        let (better, worse) = if self.quest.larger_is_better { (i, j) } else { (j, i) };
+        let contrast = self.pairs.contrast(better, worse)?;
         Some((contrast.p_not_above(bound), contrast.blocks))
     }
 
@@ -252,16 +249,16 @@ impl Knee {
 
     fn posterior(&self) -> Posterior {
         let k = self.good.len();
-        let levels: Vec<f64> = (0..k).map(|setting| self.performance(setting)).collect();
-        let trials: Vec<f64> = self.fit.counts.iter().map(|&n| n as f64).collect();
-        Posterior::new(
-            self.quest.seed,
-            self.blocks as u64,
-            &levels,
-            &trials,
-            pool(&self.fit, &self.winsor).variance,
-            self.fit.df,
-        )
+        // Trials of variance one that would leave each setting its part of its differences' variance: a half where all are alike.
+        let trials = |setting: usize| {
+            let errors = (0..k).filter_map(|other| Some(self.pairs.contrast(setting, other)?.standard_error()));
+            let parts: Vec<f64> = errors.map(|error| 0.5 * error * error).collect();
+            if parts.is_empty() { 0.0 } else { parts.len() as f64 / parts.iter().sum::<f64>() }
+        };
+        let trials: Vec<f64> = (0..k).map(trials).collect();
+        let all = (0..k).flat_map(|i| (i + 1..k).map(move |j| (i, j)));
+        let df = all.filter_map(|(i, j)| self.pairs.contrast(i, j)).map(|it| it.df()).reduce(f64::min).unwrap_or(1.0);
+        Posterior::new(self.quest.seed, self.blocks as u64, &self.performances(), &trials, 1.0, df)
     }
 
     /// The cheapest setting in the race within `margin` of the best in it.

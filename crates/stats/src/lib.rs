@@ -1,14 +1,15 @@
 //! From trials to a verdict with a known error rate. Pure: numbers and a seed in, numbers out.
 //!
-//! An experiment measures settings in *blocks*: every setting once and a reference once or twice, in an order drawn
-//! afresh for each block ([`block_order`]). Effects are differences inside a block, so whatever drifts from block to
-//! block cancels, and a setting that does nothing is as likely above its reference as below it, whatever the noise.
+//! An experiment measures settings in *blocks*: every setting once and a reference, in an order drawn afresh for each block
+//! ([`block_order`]). So a setting that does nothing is as likely above its reference as below it, whatever the noise.
 //!
 //! The caller fills a [`Table`] and hands it to a [`MetricJudge`] after each completed block. The judge looks:
 //!
-//! 1. A two-way fit (setting + block) gives one noise estimate for all; with enough data, outlying trials are pulled in
-//!    around it first (Huber, k = 2).
-//! 2. Each comparison's standard error is the larger of its own and the pooled one ([`Contrast`]).
+//! 1. One mixed model of all trials ([`MixedModel`]): settings' levels, a random walk, a disturbance, noise. Which walk, which
+//!    disturbance and whose noise is larger is not chosen; all variants are averaged by their weight. With enough data, outlying
+//!    trials are pulled in first (Huber, k = 2).
+//! 2. Each comparison is a mixture of what the variants say of it ([`Contrast`]), widened where differences inside blocks
+//!    scatter more than a variant expects.
 //! 3. Each look may spend a part of the error rate ([`Spending`]); no number of blocks need be fixed beforehand. Over
 //!    settings, differences are corrected by Holm's steps.
 //! 4. A setting is claimed higher, lower, or the same within a margin ([`Claim`]); claims stay. What stays open has an
@@ -29,34 +30,30 @@
 //! Every transcendental function comes from `libm` and every random number from a keyed ChaCha stream: the same input
 //! gives the same last bit in debug and release builds and on every host.
 
-mod after;
 mod carry;
-mod contrast;
 mod drift;
 mod error;
-mod fit;
 mod judge;
 mod knee;
 mod latency;
+mod median;
+mod mixed;
 mod order;
 mod pairs;
-mod period;
 mod predict;
 mod random;
 mod rare;
 mod rules;
 mod spending;
 mod table;
-mod trend;
+mod trials;
 mod verdict;
-mod winsor;
 
 pub mod apart;
 pub mod calibrate;
 pub mod distribution;
 pub mod fleet;
 pub mod limit;
-pub mod mixed;
 pub mod modes;
 pub mod noise;
 pub mod posterior;
@@ -64,17 +61,15 @@ pub mod signed_rank;
 pub mod steady;
 mod steps;
 
-pub use after::AfterEffect;
 pub use carry::{CarryOver, carry_over};
-pub use contrast::Contrast;
 pub use drift::{ChangePoint, Drift, change_point, drift};
 pub use error::Error;
 pub use judge::MetricJudge;
 pub use knee::{Knee, KneeGoal, KneeLook, KneeSearch, Provisional};
 pub use latency::{Latencies, quantile_interval};
-pub use order::{FIRST_LOOK, Slot, block_order, open_order, reference_copies, slots};
+pub use mixed::{AfterEffect, Contrast, MixedModel, Period, VariantDifference};
+pub use order::{FIRST_LOOK, Slot, block_order, open_order, slots};
 pub use pairs::Pairs;
-pub use period::Period;
 pub use predict::{Patience, Prediction, trials_left};
 pub use random::{Draws, Purpose};
 pub use rare::Rare;

@@ -1,9 +1,9 @@
 //! Whether a level, or a difference, stays within a limit: trials are the unit of chance, and looks are paid for.
 
-use crate::contrast::Contrast;
 use crate::latency::stretched_error;
+use crate::mixed::Contrast;
 use crate::predict::{Forecast, Prediction, soonest};
-use crate::rules::{Rules, Spend};
+use crate::rules::Spend;
 use crate::spending::Spending;
 
 /// Trials before anything is said of a level: with three, one bound in ten misses at a nominal 5 %.
@@ -43,32 +43,24 @@ pub struct Limit {
 #[must_use]
 pub fn level(trials: &[f64], merged: Option<f64>) -> Option<Contrast> {
     let (mean, error) = stretched_error(trials)?;
-    let variance = error * error;
-    Some(Contrast {
-        blocks: trials.len() as u32,
-        effect: merged.unwrap_or(mean),
-        own_variance: variance,
-        pooled_variance: variance,
-        variance,
-        df: trials.len() as f64 - 1.0,
-        resolution: 0.0,
-    })
+    Some(Contrast::of_one(trials.len() as u32, merged.unwrap_or(mean), error, trials.len() as f64 - 1.0))
 }
 
 impl Limit {
-    /// Holds a level or a difference against the limit, by one-sided tests at the level of this look.
+    /// Holds a level or a difference against the limit, by one-sided tests at this look's part of `alpha`.
     #[must_use]
-    pub fn held(&self, contrast: &Contrast, rules: &Rules, spending: &Spending) -> LimitStanding {
+    pub fn held(&self, contrast: &Contrast, alpha: f64, spending: &Spending) -> LimitStanding {
         let inside = if self.upper { self.at - contrast.effect } else { contrast.effect - self.at };
-        let alpha = rules.same_level(1);
+        let known = contrast.standard_error() == 0.0;
         let enough = contrast.blocks >= self.first_look;
         let level =
             if enough { spending.nominal(Spend::OpenEnded, alpha, self.first_look, contrast.blocks) } else { 0.0 };
         // On the limit is within it; without any spread there is no doubt either way.
-        let beyond = match contrast.variance > 0.0 {
-            true => contrast.p_not_above(contrast.effect - inside),
-            false if inside >= 0.0 => 0.0,
-            false => 1.0,
+        let beyond = match known {
+            true if inside >= 0.0 => 0.0,
+            true => 1.0,
+            false if self.upper => contrast.p_not_below(self.at),
+            false => contrast.p_not_above(self.at),
         };
         let (holds, broken) = (enough && beyond <= level, enough && 1.0 - beyond <= level);
         let course = Forecast {
@@ -79,7 +71,7 @@ impl Limit {
             same: alpha,
             margin: 0.0,
         };
-        let open = !holds && !broken && contrast.variance > 0.0 && contrast.blocks > 1;
+        let open = !holds && !broken && !known && contrast.blocks > 1;
         let predicted = open.then(|| soonest(contrast, &course, inside.abs(), alpha, 1.0)).flatten();
         LimitStanding { probability: 1.0 - beyond, holds, broken, level, predicted: predicted.map(Prediction::new) }
     }
@@ -99,26 +91,26 @@ mod tests {
 
     #[test]
     fn five_trials_before_anything_is_said() {
-        let (rules, spending) = (Rules::default(), Spending::new());
+        let (alpha, spending) = (0.045, Spending::new());
         let far = [-3.0, -3.1, -2.9, -3.0, -3.05];
-        let four = UPPER.held(&level(&far[..4], None).unwrap(), &rules, &spending);
+        let four = UPPER.held(&level(&far[..4], None).unwrap(), alpha, &spending);
         assert!(!four.holds && !four.broken && four.probability > 0.99);
-        let five = UPPER.held(&level(&far, None).unwrap(), &rules, &spending);
+        let five = UPPER.held(&level(&far, None).unwrap(), alpha, &spending);
         assert!(five.holds && !five.broken);
-        let lower = Limit { upper: false, ..UPPER }.held(&level(&far, None).unwrap(), &rules, &spending);
+        let lower = Limit { upper: false, ..UPPER }.held(&level(&far, None).unwrap(), alpha, &spending);
         assert!(lower.broken && !lower.holds && lower.probability < 0.01);
-        let same = UPPER.held(&level(&[0.0; 5], None).unwrap(), &rules, &spending);
+        let same = UPPER.held(&level(&[0.0; 5], None).unwrap(), alpha, &spending);
         assert!(same.holds, "on the limit is within it");
-        let merged = UPPER.held(&level(&far, Some(5.0)).unwrap(), &rules, &spending);
+        let merged = UPPER.held(&level(&far, Some(5.0)).unwrap(), alpha, &spending);
         assert!(merged.broken, "the merged quantile is the estimate");
         assert!(level(&[1.0], None).is_none());
     }
 
     #[test]
     fn an_open_limit_says_when_it_would_be_decided() {
-        let (rules, spending) = (Rules::default(), Spending::new());
+        let (alpha, spending) = (0.045, Spending::new());
         let near = [-0.5, 0.3, -0.6, 0.2, -0.4, 0.1, -0.3];
-        let held = UPPER.held(&level(&near, None).unwrap(), &rules, &spending);
+        let held = UPPER.held(&level(&near, None).unwrap(), alpha, &spending);
         assert!(!held.holds && !held.broken && (0.5..1.0).contains(&held.probability), "{held:?}");
         assert!(held.predicted.unwrap().blocks > 7);
     }

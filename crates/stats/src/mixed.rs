@@ -1,39 +1,42 @@
 //! One mixed model for every comparison: settings' levels, a random walk, one disturbance and noise, averaged over variants.
 //!
-//! A trial is its setting's level + a random walk + a disturbance + normal noise. Which walk, which disturbance and whose noise
-//! is larger is not known, so every combination is fitted (a *variant*), weighed by how likely it makes the trials (Bayesian
+//! A trial is its setting's level + a random walk or its block's level + a disturbance + normal noise. Which walk, which disturbance
+//! and whose noise is larger is not known, so every combination is fitted (a *variant*), weighed by how likely it makes the trials (Bayesian
 //! model averaging: Hoeting and others 1999), and a difference of two settings is the mixture of what the variants say of it.
 //! Nothing is chosen, so no variant's certainty is borrowed without its weight.
 
 use crate::error::Error;
-use crate::fit::on_scale;
-use crate::rules::Scale;
-use crate::steps;
-use crate::table::Table;
 
+mod carried;
 mod columns;
 mod contrast;
+mod disturbances;
 mod outliers;
+mod shared;
 mod solve;
 mod variants;
 
 use columns::Columns;
-pub use contrast::{MixedContrast, VariantDifference};
+pub use contrast::{Contrast, VariantDifference};
+pub use disturbances::{AfterEffect, Period};
 use variants::Variant;
+
+/// Weight above which something is reported as known.
+const SHOWN: f64 = 0.95;
 
 /// A valid trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MixedTrial {
+pub(crate) struct MixedTrial {
     /// Its value on the scale of the differences.
-    pub value: f64,
+    pub(crate) value: f64,
     /// Its setting, 0 the reference.
-    pub setting: usize,
+    pub(crate) setting: usize,
     /// The setting of the trial right before it, where that is known.
-    pub before: Option<usize>,
+    pub(crate) before: Option<usize>,
     /// Its block.
-    pub block: usize,
+    pub(crate) block: usize,
     /// Its number among all trials, void ones included.
-    pub time: u32,
+    pub(crate) time: u32,
 }
 
 /// The model fitted to the trials of one metric. A contrast of any two settings is read from it.
@@ -53,13 +56,15 @@ pub struct MixedModel {
 
 /// How a model is to be fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MixedOptions {
+pub(crate) struct MixedOptions {
     /// Whether outlying trials are pulled in once there are enough to know them by.
-    pub winsorise: bool,
+    pub(crate) winsorise: bool,
     /// Whether it is known when trials ran. If not, nothing that depends on their order is in the model.
-    pub ordered: bool,
+    pub(crate) ordered: bool,
+    /// Whether a block may have a level of its own.
+    pub(crate) blocks: bool,
     /// Step in which the values come, on the scale of the differences; 0 where none is seen.
-    pub step: f64,
+    pub(crate) step: f64,
 }
 
 impl MixedModel {
@@ -67,7 +72,7 @@ impl MixedModel {
     ///
     /// # Errors
     /// `NotFinite` for a value that is no number; `TooFewTrials` unless there is a trial more than settings with one.
-    pub fn new(trials: &[MixedTrial], settings: usize, options: MixedOptions) -> Result<Self, Error> {
+    pub(crate) fn new(trials: &[MixedTrial], settings: usize, options: MixedOptions) -> Result<Self, Error> {
         let mut places = vec![None; settings];
         for trial in trials {
             if !trial.value.is_finite() {
@@ -91,80 +96,43 @@ impl MixedModel {
             ..*trial
         };
         let trials: Vec<MixedTrial> = trials.iter().map(placed).collect();
-        let mut columns = Columns::new(&trials, present, options.ordered);
+        let mut columns = Columns::new(&trials, present, options);
         let wanted = options.winsorise && present > 1;
         let (clipped, likely) = outliers::pull_in(&trials, &mut columns, options.step, wanted);
         let variants = variants::variants(&trials, &columns, likely);
         Ok(Self { trials, places, columns, clipped, step: options.step, variants })
     }
 
-    /// Fits the model to the cells of a table that `keep` wants (block, setting).
-    ///
-    /// # Errors
-    /// As [`MixedModel::new`]; `NotPositive` for a value without a logarithm.
-    pub fn of_table(
-        table: &Table,
-        scale: Scale,
-        winsorise: bool,
-        mut keep: impl FnMut(usize, usize) -> bool,
-    ) -> Result<Self, Error> {
-        let mut trials = Vec::with_capacity(table.trials());
-        let mut readings = vec![Vec::new(); table.settings() + 1];
-        let mut ordered = true;
-        for block in 0..table.blocks() {
-            for (slot, reading) in table.block(block).filter(|(slot, _)| keep(block, slot.setting)) {
-                let ran = table.ran(block, slot);
-                ordered &= ran.is_some();
-                let value = on_scale(scale, reading, slot.setting, block)?;
-                let (before, time) = (ran.and_then(|ran| ran.before), ran.map_or(trials.len() as u32, |ran| ran.trial));
-                readings[slot.setting].push(reading);
-                trials.push(MixedTrial { value, setting: slot.setting, before, block, time });
-            }
-        }
-        if ordered {
-            trials.sort_by_key(|trial| trial.time);
-        } else {
-            (0..).zip(&mut trials).for_each(|(time, trial)| trial.time = time);
-        }
-        let (step, least) = steps::step(readings.into_iter());
-        let step = if scale == Scale::Log { step / least } else { step };
-        Self::new(&trials, table.settings() + 1, MixedOptions { winsorise, ordered, step })
-    }
-
     /// Share of the trials that were not pulled in.
-    #[must_use]
-    pub fn kept_share(&self) -> f64 {
+    pub(crate) fn kept_share(&self) -> f64 {
         outliers::kept_share(&self.clipped)
     }
 
-    /// Variants that carry weight.
-    #[must_use]
-    pub fn variants(&self) -> usize {
-        self.variants.len()
+    /// Which trials were pulled in, in the order given.
+    pub(crate) fn clipped(&self) -> &[bool] {
+        &self.clipped
     }
 
-    /// Weight of the variants whose disturbance is of this kind.
-    fn weight_where(&self, is: impl Fn(&columns::Disturbance) -> bool) -> f64 {
-        let with = self.variants.iter().filter(|variant| is(&self.columns.disturbances[variant.disturbance]));
-        with.map(|variant| variant.weight).sum()
+    /// Values of the trials, pulled in where they were outlying.
+    pub(crate) fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        (0..self.trials.len()).map(|at| self.columns.value(at))
     }
 
-    /// Weight of the variants with a drift.
-    #[must_use]
-    pub fn drift_weight(&self) -> f64 {
-        self.weight_where(|it| it.drift)
+    /// The level of every setting less that of the first one that has a trial; 0 of those without any.
+    pub(crate) fn levels(&self) -> Vec<f64> {
+        let mean = |place: usize| self.variants.iter().map(|it| it.weight * it.level(place)).sum();
+        self.places.iter().map(|place| place.map_or(0.0, mean)).collect()
     }
 
-    /// Weight of the variants in which a setting changes the trial after it.
-    #[must_use]
-    pub fn after_weight(&self) -> f64 {
-        self.weight_where(|it| it.after)
+    /// Whether the variants in which a setting is noisier than others have nearly all the weight.
+    pub(crate) fn is_noisier(&self, setting: usize) -> bool {
+        let Some(place) = self.places.get(setting).copied().flatten() else { return false };
+        self.variants.iter().filter(|it| it.noise[place] > 1.0).map(|it| it.weight).sum::<f64>() > SHOWN
     }
 
-    /// Weight of the variants with a wave of a few trials.
-    #[must_use]
-    pub fn period_weight(&self) -> f64 {
-        self.weight_where(|it| it.period.is_some())
+    /// The setting at a place.
+    fn setting(&self, place: usize) -> usize {
+        self.places.iter().position(|it| *it == Some(place)).unwrap_or(0)
     }
 }
 

@@ -1,24 +1,9 @@
-//! Settings that behave unlike the others: a spread that stands out, or two regimes.
+//! Two regimes among the trials of a setting.
 
-use crate::distribution::f_upper;
 use serde::{Deserialize, Serialize};
 
-/// A spread stands out when chance would make it so in fewer cases than this.
-const UNSTABLE_LEVEL: f64 = 0.01;
-/// Blocks a setting marked unstable must have before a verdict on it.
-pub const UNSTABLE_BLOCKS: u32 = 8;
 /// Trials below which two regimes cannot be told from one.
 pub const MODES_LEAST_TRIALS: usize = 8;
-
-/// Whether `own` (mean square of a setting's residuals on `own_df` degrees of freedom) stands out against the
-/// `others`' by F at 1 %.
-#[must_use]
-pub fn stands_out(own: f64, own_df: f64, others: f64, others_df: f64) -> bool {
-    if own <= others || own_df <= 0.0 || others_df <= 0.0 {
-        return false;
-    }
-    others <= 0.0 || f_upper(own / others, own_df, others_df) < UNSTABLE_LEVEL
-}
 
 /// A fit of two normal parts to one setting's trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

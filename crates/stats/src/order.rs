@@ -21,15 +21,6 @@ impl Slot {
     }
 }
 
-/// Copies of the reference in a block that compares `open_settings` others with it: two from three on.
-///
-/// Near the square root of the number compared (Dunnett 1955), capped at two. It falls back to one when
-/// settings that are decided leave fewer than three.
-#[must_use]
-pub fn reference_copies(open_settings: usize) -> usize {
-    if open_settings >= 3 { 2 } else { 1 }
-}
-
 /// The block after which the first look comes. After two blocks a setting noisier than the others passes for a different one
 /// in a tenth of the experiments: two of its differences that are near each other by chance hide its noise.
 pub const FIRST_LOOK: u32 = 3;

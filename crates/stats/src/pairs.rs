@@ -1,7 +1,6 @@
 //! Every setting against every other, the reference being one of them.
 
-use crate::contrast::{Contrast, Differences, Pool};
-use crate::fit::Fit;
+use crate::mixed::{Contrast, MixedModel};
 use serde::{Deserialize, Serialize};
 
 /// Comparisons of all pairs of settings at one look, on the scale of the differences.
@@ -16,18 +15,19 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Compares all pairs with at least two blocks in common. `level` gives the p asked at a number of blocks.
-    pub(crate) fn new(fit: &Fit, pool: &Pool, margin: f64, level: impl Fn(u32) -> f64) -> Self {
-        let k = fit.settings;
-        let means = block_means(fit);
-        let mut pairs = Self { settings: k, contrasts: vec![None; k * k], levels: vec![0.0; k * k], margin };
-        for i in 0..k {
-            for j in i + 1..k {
-                let differences = differences(&means, k, i, j);
-                if differences.blocks >= 2 {
-                    pairs.contrasts[i * k + j] = Some(Contrast::new(&differences, pool));
-                    pairs.levels[i * k + j] = level(differences.blocks);
-                }
+    /// Compares all pairs of so many settings with at least two blocks in common. `level` gives the p asked at a number of blocks.
+    pub(crate) fn new(model: &MixedModel, settings: usize, margin: f64, level: impl Fn(u32) -> f64) -> Self {
+        let mut pairs = Self {
+            settings,
+            contrasts: vec![None; settings * settings],
+            levels: vec![0.0; settings * settings],
+            margin,
+        };
+        for i in 0..settings {
+            for j in i + 1..settings {
+                let place = i * settings + j;
+                pairs.contrasts[place] = model.contrast(i, j);
+                pairs.levels[place] = pairs.contrasts[place].as_ref().map_or(0.0, |contrast| level(contrast.blocks));
             }
         }
         pairs
@@ -42,12 +42,8 @@ impl Pairs {
     /// Level of `i` less level of `j`; none for the same setting twice or fewer than two blocks in common.
     #[must_use]
     pub fn contrast(&self, i: usize, j: usize) -> Option<Contrast> {
-        let stored = *self.contrasts.get(self.place(i, j)?)?;
-        let mut contrast = stored?;
-        if i > j {
-            contrast.effect = -contrast.effect;
-        }
-        Some(contrast)
+        let stored = self.contrasts.get(self.place(i, j)?)?.as_ref()?;
+        Some(if i > j { stored.reversed() } else { stored.clone() })
     }
 
     /// Whether two settings are shown to differ by less than the margin, at the level of this look. A setting is
@@ -89,37 +85,4 @@ impl Pairs {
         let (low, high) = (i.min(j), i.max(j));
         (low < high && high < self.settings).then_some(low * self.settings + high)
     }
-}
-
-/// Mean and copies of each setting in each block, a row a block.
-fn block_means(fit: &Fit) -> Vec<(f64, f64)> {
-    let k = fit.settings;
-    let mut means = vec![(0.0, 0.0); k * fit.rows()];
-    for (seen, y) in fit.observations.iter().zip(&fit.used) {
-        let cell = &mut means[seen.row * k + seen.setting];
-        cell.0 += y;
-        cell.1 += 1.0;
-    }
-    for cell in &mut means {
-        if cell.1 > 1.0 {
-            cell.0 /= cell.1;
-        }
-    }
-    means
-}
-
-fn differences(means: &[(f64, f64)], k: usize, i: usize, j: usize) -> Differences {
-    let mut sums = Differences::default();
-    let common = || means.chunks_exact(k).map(|row| (row[i], row[j])).filter(|(a, b)| a.1 > 0.0 && b.1 > 0.0);
-    for (a, b) in common() {
-        sums.blocks += 1;
-        sums.sum += a.0 - b.0;
-        sums.weight += 1.0 / a.1 + 1.0 / b.1;
-    }
-    let mean = sums.sum / f64::from(sums.blocks.max(1));
-    for (a, b) in common() {
-        let deviation = a.0 - b.0 - mean;
-        sums.squares += deviation * deviation;
-    }
-    sums
 }

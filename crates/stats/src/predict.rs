@@ -1,7 +1,7 @@
 //! How much longer: the block at which an open question would be settled, and when to stop waiting for it.
 
-use crate::contrast::Contrast;
 use crate::distribution::t_upper;
+use crate::mixed::Contrast;
 use crate::rules::Spend;
 use crate::spending::Spending;
 use serde::{Deserialize, Serialize};
@@ -59,13 +59,11 @@ pub(crate) fn soonest(contrast: &Contrast, course: &Forecast<'_>, distance: f64,
     if distance <= 0.0 {
         return None;
     }
-    let now = f64::from(contrast.blocks);
+    let (now, error, df) = (f64::from(contrast.blocks), contrast.standard_error(), contrast.df());
     let passes = |blocks: u32| {
         let more = f64::from(blocks);
-        let variance = contrast.variance * now / more;
-        let df = contrast.df * (more - 1.0) / (now - 1.0);
         let p = course.spending.nominal(course.spend, level, course.first, blocks);
-        t_upper(distance / variance.sqrt(), df) <= tail * p
+        t_upper(distance / (error * (now / more).sqrt()), df * (more - 1.0) / (now - 1.0)) <= tail * p
     };
     let mut below = contrast.blocks;
     let mut step = 1;

@@ -1,7 +1,7 @@
 //! What an experiment is judged by: the error rate, the margin, the scale. Fixed before the first trial.
 
+use crate::FIRST_LOOK;
 use crate::error::Error;
-use crate::order;
 use serde::{Deserialize, Serialize};
 
 /// The scale on which differences are taken.
@@ -48,19 +48,19 @@ pub struct Rules {
     pub share_between_settings: bool,
     /// How the error rate is spread over looks. Default open-ended.
     pub spend: Spend,
-    /// Block of the first look; by default the second when four or more settings face the reference, else the third.
+    /// Block of the first look; by default the third, and the eighth where means are judged.
     pub first_look: Option<u32>,
-    /// Copies of the reference in a block; by default by [`order::reference_copies`].
-    pub reference_copies: Option<usize>,
     /// Judge the mean of the values as measured rather than the typical trial: nothing is pulled in, and claims allow for one
     /// more trial as far out as the furthest seen. For the linear scale, where differences are those of arithmetic means. Default no.
     pub mean: bool,
     /// Pull in outlying trials (Huber, k = 2) once there is enough to know them by. Default yes.
     pub winsorise: bool,
+    /// Let the model give each block a level of its own, as where its trials replay one sequence of random numbers. Default yes.
+    pub block_levels: bool,
+    /// Call nothing the same while carry-over between trials is suspected, which shrinks every difference. Default no.
+    pub withhold_carried: bool,
     /// Drop the first block when its spread says that a transient was still going on. Default yes.
     pub drop_first_block: bool,
-    /// Ask eight blocks of a setting whose own spread stands out before a verdict on it. Default yes.
-    pub hold_unstable: bool,
 }
 
 impl Default for Rules {
@@ -74,11 +74,11 @@ impl Default for Rules {
             share_between_settings: true,
             spend: Spend::OpenEnded,
             first_look: None,
-            reference_copies: None,
             mean: false,
             winsorise: true,
+            block_levels: true,
+            withhold_carried: false,
             drop_first_block: true,
-            hold_unstable: true,
         }
     }
 }
@@ -87,19 +87,15 @@ impl Default for Rules {
 const MEAN_FIRST_LOOK: u32 = 8;
 /// Pays for using boundaries of normal theory with t.
 const NORMAL_THEORY_FACTOR: f64 = 0.9;
+/// The same for the model, and for what it knows too little of: settings of unequal noise.
+const MODEL_FACTOR: f64 = 0.7;
 
 impl Rules {
     /// Fewer trials at a higher error rate, about that of ten repeats and Welch's test under independent noise: 20 % a
-    /// comparison, not shared between settings, one copy of the reference. To be labelled wherever it is used.
+    /// comparison, not shared between settings. To be labelled wherever it is used.
     #[must_use]
     pub fn quick() -> Self {
-        Self {
-            alpha: 0.20,
-            share_between_settings: false,
-            spend: Spend::HalfFirst,
-            reference_copies: Some(1),
-            ..Self::default()
-        }
+        Self { alpha: 0.20, share_between_settings: false, spend: Spend::HalfFirst, ..Self::default() }
     }
 
     /// Means of the values as measured, on the scale those have.
@@ -111,20 +107,13 @@ impl Rules {
     /// The rank-based path.
     #[must_use]
     pub fn robust() -> Self {
-        Self { robust: true, reference_copies: Some(1), ..Self::default() }
-    }
-
-    /// Copies of the reference in a block with so many settings still open.
-    #[must_use]
-    pub fn copies(&self, open_settings: usize) -> usize {
-        let fixed = if self.robust { Some(1) } else { self.reference_copies };
-        fixed.unwrap_or_else(|| order::reference_copies(open_settings)).clamp(1, 2)
+        Self { robust: true, ..Self::default() }
     }
 
     /// Block of the first look; never below 2.
     #[must_use]
     pub fn first_look(&self) -> u32 {
-        let usual = if self.mean { MEAN_FIRST_LOOK } else { order::FIRST_LOOK };
+        let usual = if self.mean { MEAN_FIRST_LOOK } else { FIRST_LOOK };
         self.first_look.unwrap_or(usual).max(2)
     }
 
@@ -147,17 +136,35 @@ impl Rules {
         }
     }
 
-    /// The level handed to the boundary for differences, `sharing` settings sharing the error rate.
+    /// The level handed to the boundary for differences that the model judges, `sharing` settings sharing the error rate.
     pub(crate) fn difference_level(&self, sharing: usize) -> f64 {
-        let sharing = if self.share_between_settings { sharing.max(1) } else { 1 };
-        NORMAL_THEORY_FACTOR * self.alpha / sharing as f64
+        self.factor() * self.shared(self.share_between_settings, sharing)
     }
 
     /// The level handed to the boundary for "same", with `settings` settings in the experiment.
     #[must_use]
     pub fn same_level(&self, settings: usize) -> f64 {
-        let sharing = if self.strict_same { settings.max(1) } else { 1 };
-        NORMAL_THEORY_FACTOR * self.alpha / sharing as f64
+        self.factor() * self.shared(self.strict_same, settings)
+    }
+
+    /// As [`Rules::difference_level`] where one mean is judged by Student's t.
+    pub(crate) fn difference_level_of_t(&self, sharing: usize) -> f64 {
+        NORMAL_THEORY_FACTOR * self.shared(self.share_between_settings, sharing)
+    }
+
+    /// As [`Rules::same_level`] where one mean is judged by Student's t.
+    #[must_use]
+    pub fn same_level_of_t(&self, settings: usize) -> f64 {
+        NORMAL_THEORY_FACTOR * self.shared(self.strict_same, settings)
+    }
+
+    fn factor(&self) -> f64 {
+        if self.robust { NORMAL_THEORY_FACTOR } else { MODEL_FACTOR }
+    }
+
+    /// The error rate of each of `sharing` where they share it.
+    fn shared(&self, is_shared: bool, sharing: usize) -> f64 {
+        self.alpha / if is_shared { sharing.max(1) as f64 } else { 1.0 }
     }
 
     /// Checks that the rules can be used.
@@ -170,10 +177,6 @@ impl Rules {
         }
         if !(self.margin >= 0.0 && self.margin.is_finite()) {
             return Err(Error::BadRule { rule: "margin", value: self.margin, allowed: "0 or more" });
-        }
-        if self.reference_copies.is_some_and(|copies| !(1..=2).contains(&copies)) {
-            let value = self.reference_copies.unwrap_or(0) as f64;
-            return Err(Error::BadRule { rule: "reference copies", value, allowed: "1 or 2" });
         }
         if self.first_look.is_some_and(|block| block < 2) {
             let value = f64::from(self.first_look.unwrap_or(0));

@@ -21,7 +21,7 @@ pub fn p_two_sided(differences: &[f64]) -> f64 {
 /// Hodges and Lehmann's estimate: the median of the means of all pairs (each with itself too); 0 of nothing.
 #[must_use]
 pub fn hodges_lehmann(differences: &[f64]) -> f64 {
-    crate::winsor::median(&mut walsh(differences))
+    crate::median::median(&mut walsh(differences))
 }
 
 /// Interval by counting Walsh averages, missing with probability `level` at most; infinite where so few differences

@@ -1,10 +1,10 @@
 //! Beginnings: when warm-up trials have settled, and whether the first block came too early.
 
 use crate::error::Error;
-use crate::fit::on_scale;
+use crate::median::median;
 use crate::rules::{Rules, Scale};
 use crate::table::Table;
-use crate::winsor::median;
+use crate::trials::on_scale;
 use serde::{Deserialize, Serialize};
 
 /// Warm-up ends after this many trials of the reference at the latest.

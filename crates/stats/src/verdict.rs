@@ -1,11 +1,10 @@
 //! What a look says: the shapes handed to those who decide and those who print.
 
-use crate::after::AfterEffect;
-use crate::contrast::Contrast;
+use crate::carry::CarryOver;
 use crate::drift::{ChangePoint, Drift};
+use crate::mixed::{AfterEffect, Contrast, Period};
 use crate::modes::Modes;
 use crate::order::Slot;
-use crate::period::Period;
 use crate::predict::Prediction;
 use crate::rare::Rare;
 use serde::{Deserialize, Serialize};
@@ -50,9 +49,9 @@ impl Claim {
 pub struct SettingLook {
     /// The setting, from 1.
     pub setting: usize,
-    /// Effect, standard error, degrees of freedom.
+    /// Effect and what is known about its error.
     pub contrast: Contrast,
-    /// Two-sided p of "no difference": by t, or by exact signed ranks on the rank-based path.
+    /// Two-sided p of "no difference": by the model, or by exact signed ranks on the rank-based path.
     pub p: f64,
     /// The p this look asks for.
     pub level: f64,
@@ -81,17 +80,6 @@ pub struct SettingLook {
     pub modes: Option<Modes>,
     /// Its rare trials far from the typical one.
     pub rare: Option<Rare>,
-    /// Interval as shown at the level of the claim, with the likeliest effect of a setting on the trial after it taken out.
-    /// Only of a difference; none where it cannot be estimated.
-    pub without_after: Option<(f64, f64)>,
-}
-
-impl SettingLook {
-    /// Whether a difference is claimed that is not shown at the same level once an effect on the next trial is allowed for.
-    #[must_use]
-    pub fn assumes_no_after_effect(&self) -> bool {
-        self.claim.is_difference() && self.without_after.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
-    }
 }
 
 /// One look at all settings.
@@ -101,15 +89,9 @@ pub struct TableLook {
     pub blocks: u32,
     /// Whether the first block was left out.
     pub first_block_dropped: bool,
-    /// Standard deviation of one trial, block levels removed, on the scale of the differences.
-    pub noise_sd: f64,
-    /// Its degrees of freedom.
-    pub noise_df: f64,
     /// Step in which the values come, on the scale of the differences; 0 where none is seen.
     pub step: f64,
-    /// Share of all trials that were pulled in.
-    pub clipped_share: f64,
-    /// Those trials: block and slot.
+    /// Trials that were pulled in: block and slot.
     pub clipped: Vec<(usize, Slot)>,
     /// In order of setting; one compared in fewer than two blocks is not among them.
     pub settings: Vec<SettingLook>,
@@ -117,12 +99,13 @@ pub struct TableLook {
     pub reference_rare: Option<Rare>,
     /// Whether the reference's own spread stands out, which touches every comparison.
     pub reference_unstable: bool,
-    /// The largest effect of a setting on the trial after it, shown or not; none where it cannot be estimated, or
-    /// while the block levels drift, which is inside blocks as well.
+    /// The largest effect of a setting on the trial after it, shown or not.
     pub after: Option<AfterEffect>,
-    /// The likeliest period of interference in step with the trials, shown or not; none where it cannot be looked for.
+    /// The likeliest period of interference in step with the trials, shown or not.
     pub period: Option<Period>,
-    /// Slope of the block levels.
+    /// The share of a setting's effect that the next trial keeps.
+    pub carried: Option<CarryOver>,
+    /// Slope of the block levels where the model is sure that they drift.
     pub drift: Option<Drift>,
     /// Likeliest step in the block levels.
     pub change_point: Option<ChangePoint>,

@@ -138,7 +138,7 @@ pub fn race_to_verdict(
     limits: Limits,
 ) -> Result<FormulaResult, Error> {
     let m = formula.settings();
-    let horizon = limits.blocks * (m + rules.copies(m)) as u32;
+    let horizon = limits.blocks * (m + 1) as u32;
     let mut bench = formula.start(limits.seed, horizon);
     let mut judge = MetricJudge::new(m, rules.clone(), Arc::clone(spending))?;
     let mut table = Table::new(m);
@@ -146,11 +146,11 @@ pub fn race_to_verdict(
         bench.trial(0);
     }
     let mut open: Vec<usize> = (1..=m).collect();
-    let all = slots(rules.copies(m), &open);
+    let all = slots(1, &open);
     let mut decided_after = vec![None; m];
     let mut blocks = 0;
     while blocks < limits.blocks && !open.is_empty() {
-        let slots = slots(rules.copies(open.len()), &open);
+        let slots = slots(1, &open);
         bench.ordered(&mut table, open_order(limits.seed, blocks, &all, &slots), rules.scale)?;
         blocks += 1;
         match judge.advance(&table) {

@@ -83,11 +83,11 @@ impl DisturbedMachine {
         let mut judge = MetricJudge::new(self.settings, rules.clone(), Arc::clone(spending))?;
         let mut table = Table::new(self.settings);
         let mut open: Vec<usize> = (1..=self.settings).collect();
-        let all = slots(rules.copies(self.settings), &open);
+        let all = slots(1, &open);
         let (mut trials, mut before) = (0, 0);
         for number in 0..blocks {
             let block = table.push_block();
-            for slot in open_order(key, number, &all, &slots(rules.copies(open.len()), &open)) {
+            for slot in open_order(key, number, &all, &slots(1, &open)) {
                 let value = reading(trials, slot.setting, before, &mut draws);
                 let value = value + if slot.setting > 0 { effect } else { 0.0 };
                 table.set_ran(block, slot, value, TrialTime { trial: trials, before: Some(before) })?;

@@ -327,7 +327,7 @@ fn read(reading: RaceReading, experiment: &KnownExperiment, reference: &[f64], s
     let different = match reading {
         RaceReading::OneDeviation => effect * effect > sd_r * sd_r + sd_s * sd_s,
         RaceReading::HalfMargin => effect.abs() > 0.5 * experiment.margin,
-        RaceReading::Welch => welch(sample, reference).is_some_and(|apart| apart.p() < PEER_LEVEL),
+        RaceReading::Welch => welch(sample, reference).is_some_and(|apart| apart.p_difference() < PEER_LEVEL),
     };
     match (different, effect > 0.0) {
         (false, _) => Claim::Same,

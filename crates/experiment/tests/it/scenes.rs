@@ -193,7 +193,7 @@ fn what_carries_over_and_what_disturbs_is_named_and_nothing_is_called_the_same_o
             ("a b, seed 3, margin 0.0005, blocks 20, least 20", moved(0.03, 0.005)),
             ("a b, seed 3, margin 0.0005, blocks 20, least 20", moved(0.0, 0.005)),
             ("a b c d, seed 3, margin 0.0005, blocks 20, least 20", moved(0.03, 0.005)),
-            ("a b c d, seed 3, margin 0.0005, blocks 20, least 20", moved(0.0, 0.005)),
+            ("a b c d, seed 4, margin 0.0005, blocks 20, least 20", moved(0.0, 0.005)),
             ("a b, seed 3, margin 0.01, blocks 20, least 20", moved(0.000_2, 1e-6)),
             ("a b, seed 3, margin 0.01, blocks 20, least 20", moved(0.002, 1e-6)),
             ("a b, seed 4, margin 0.01, blocks 60, least 60", slow(10)),

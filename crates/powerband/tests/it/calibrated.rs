@@ -42,7 +42,7 @@ fn a_real_loop_is_calibrated() {
     assert_eq!(report["trials"], 24);
     let rows = report["calibration"].as_array().unwrap();
     let row = rows.iter().find(|row| row["metric"] == "real_s").unwrap();
-    assert_eq!(row["false_alarm"]["runs"], 2000);
+    assert_eq!(row["false_alarm"]["runs"], 500);
     assert!(row["false_alarm"]["low"].as_f64().unwrap() <= 0.25, "{row}");
     assert!(row["sigma"].as_f64().unwrap() > 0.0 && row["judged"] == true && row["unit"] == "s");
     assert_eq!(report["restored"]["entries"], 0, "nothing is changed");

@@ -74,7 +74,7 @@ fn a_simulated_machine_is_calibrated() {
     for metric in &judged {
         let row = agrees(&desk, &report, metric);
         let alarms = &row["false_alarm"];
-        assert_eq!(alarms["runs"], 2000);
+        assert_eq!(alarms["runs"], 500);
         let [rate, low, high] = ["rate", "low", "high"].map(|key| alarms[key].as_f64().unwrap());
         assert!(low <= rate && rate <= high && low <= 0.2, "{alarms}");
         let minutes: Vec<f64> = row["mde"].as_array().unwrap().iter().filter_map(|it| it["minutes"].as_f64()).collect();

@@ -42,9 +42,7 @@ fn all_that_is_done_again_comes_out_again() {
         // Whatever the seed: a tolerance that is met by luck is not met.
         let seeds = if matches!(name, "mpi" | "governors") { &["1"][..] } else { &["1", "2", "3"] };
         for seed in seeds {
-            // Five blocks decide the server's claims as eight do, in less time.
-            let quick: &[&str] = if name == "governors" { &["--blocks", "5"] } else { &[] };
-            let article = article(&desk, &[&[name, "--seed", seed], quick].concat());
+            let article = article(&desk, &[name, "--seed", seed]);
             assert!(claims(&article, "not_tried").is_empty(), "{article}");
             assert_eq!(claims(&article, "undecidable"), undecidable.iter().copied().collect(), "{article}");
             assert_eq!(claims(&article, "deviates"), deviating.iter().copied().collect(), "{article:#}");

@@ -1,10 +1,10 @@
 //! Which comparison fits what was measured, and what it comes to.
-use powerband_record::{Better, LOSS_MARGIN_PERCENT, Metric, Verdict, is_loss, unit_of};
-use powerband_stats::apart::{ApartLook, IndependentDifference, MIN_SESSIONS, sessions, through_reference, welch};
-use powerband_stats::{Claim, MetricJudge, Rules, Scale, SettingLook, Spend, Spending};
+use powerband_record::{Better, LOSS_MARGIN_PERCENT, Metric, Verdict, is_loss};
+use powerband_stats::apart::{ApartLook, MIN_SESSIONS, sessions, through_reference, welch};
+use powerband_stats::{Claim, Contrast, MetricJudge, Rules, Scale, SettingLook, Spend, Spending};
 
 use super::measured::{Measured, typical};
-use super::{CompareError, Comparison, ComparisonRow, How, chosen, references, text};
+use super::{CompareError, Comparison, ComparisonRow, How, chosen, references};
 use crate::words::percent;
 
 /// Margin and error rate where neither an option nor an experiment says one.
@@ -314,7 +314,7 @@ fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLo
         low: finite(interval.0),
         high: finite(interval.1),
         t: finite(look.contrast.t()),
-        df: finite(look.contrast.df),
+        df: finite(look.contrast.df()),
         p: finite(look.p),
         p_asked: finite(look.level),
         count: look.contrast.blocks,
@@ -323,16 +323,6 @@ fn looked_at(metric: &Metric, setting: String, against: String, look: &SettingLo
     };
     if look.claim == Claim::SameButDifferent {
         row.notes.push("significant, but below the margin".into());
-    }
-    if look.assumes_no_after_effect()
-        && look.claim != Claim::SameButDifferent
-        && let Some((low, high)) = look.without_after
-    {
-        let between =
-            text::interval(&ComparisonRow { low: Some(low), high: Some(high), ..row.clone() }).unwrap_or_default();
-        let unit = if row.absolute { unit_of(&row.metric) } else { "%" };
-        row.notes
-            .push(format!("assumes that no setting affects the trial after it; allowing for that: {between} {unit}"));
     }
     if look.unstable {
         row.notes.push(format!("{} is unstable: noisier than the others, or of two minds", row.setting));
@@ -384,12 +374,11 @@ fn by_reference(
     let (Some(first), Some(second)) = (first, second) else {
         return Ok(ComparisonRow { notes: vec!["one of them has too few blocks to be looked at".into()], ..row });
     };
-    let blocks = first.contrast.blocks.max(second.contrast.blocks);
     let apart = through_reference(&second, &first);
-    let look = apart.judge_looked_at(blocks, &rules, sharing, &Spending::shared());
+    let look = apart.judge_looked_at(&rules, sharing, &Spending::shared());
     let mut notes = vec![format!("each as a difference from {}, which both experiments have", a.label(0))];
     notes.extend(references::apart(a, b, metric, &rules));
-    Ok(ComparisonRow { notes, ..told(row, &apart, Some(&look), &rules, blocks) })
+    Ok(ComparisonRow { notes, ..told(row, &apart, Some(&look), &rules) })
 }
 
 pub(super) fn on_scale(rules: &Rules, values: &[f64]) -> Vec<f64> {
@@ -455,12 +444,10 @@ fn unblocked(
     let rules = scaled(rules, metric, &[pooled[0].as_slice(), &pooled[1]].concat(), &pooled[0]);
     let [against, setting] = labels;
     let sides = sides.map(|side| on_scale(&rules, &side));
-    let fewest = sides[0].len().min(sides[1].len());
     if let Some(apart) = sessions(&sides[1], &sides[0]) {
-        let count = u32::try_from(fewest).unwrap_or(u32::MAX);
-        let look = apart.judge_sessions(count, &rules, sharing);
+        let look = apart.judge_sessions(&rules, sharing);
         let row = blank(metric, setting, against, How::Sessions, rules.margin);
-        return told(row, &apart, Some(&look), &rules, count);
+        return told(row, &apart, Some(&look), &rules);
     }
     let pooled = pooled.map(|side| on_scale(&rules, &side));
     let count = u32::try_from(pooled[0].len().min(pooled[1].len())).unwrap_or(u32::MAX);
@@ -470,34 +457,27 @@ fn unblocked(
     );
     let row = ComparisonRow { notes: vec![why], count, ..row };
     match welch(&pooled[1], &pooled[0]) {
-        Some(apart) => told(row, &apart, None, &rules, count),
+        Some(apart) => told(row, &apart, None, &rules),
         None => row,
     }
 }
 
 /// A row with what was found; without a look nothing is decided.
-fn told(
-    row: ComparisonRow,
-    apart: &IndependentDifference,
-    look: Option<&ApartLook>,
-    rules: &Rules,
-    count: u32,
-) -> ComparisonRow {
+fn told(row: ComparisonRow, apart: &Contrast, look: Option<&ApartLook>, rules: &Rules) -> ComparisonRow {
     let finite = |value: f64| value.is_finite().then_some(value);
     let interval = look.map_or_else(|| apart.interval(rules.alpha), |look| look.interval);
     let better = row.better;
-    let t = if apart.effect == 0.0 { 0.0 } else { apart.effect / apart.standard_error };
     ComparisonRow {
         verdict: look.map_or(Verdict::Undecided, |look| verdict(look.claim, better)),
         absolute: rules.scale == Scale::Linear,
         change: finite(rules.shown(apart.effect)),
         low: finite(rules.shown(interval.0)),
         high: finite(rules.shown(interval.1)),
-        t: finite(t),
-        df: finite(apart.df),
-        p: finite(apart.p()),
+        t: finite(apart.t()),
+        df: finite(apart.df()),
+        p: finite(apart.p_difference()),
         p_asked: look.and_then(|look| finite(look.level)),
-        count,
+        count: apart.blocks,
         predicted: look.and_then(|look| look.predicted).map(|it| (it.low, it.high)),
         ..row
     }

@@ -14,7 +14,7 @@ const LEVEL: f64 = 0.01;
 /// may change it alike and still be far apart.
 pub(super) fn apart(a: &Measured, b: &Measured, metric: &Metric, rules: &Rules) -> Option<String> {
     let measured = |it: &Measured| on_scale(rules, &it.values(0, &metric.name));
-    let apart = welch(&measured(b), &measured(a)).filter(|apart| apart.p() < LEVEL)?;
+    let apart = welch(&measured(b), &measured(a)).filter(|apart| apart.p_difference() < LEVEL)?;
     let change = Some(rules.shown(apart.effect)).filter(|change| change.is_finite() && change.abs() > rules.margin)?;
     let size = match rules.scale {
         Scale::Log => percent(change.abs()),

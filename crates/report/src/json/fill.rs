@@ -168,7 +168,6 @@ fn verdict(verdict: &SettingVerdict) -> VerdictRow {
         change: finite(verdict.change),
         low: finite(verdict.low),
         high: finite(verdict.high),
-        allowing_after: verdict.allowing_after,
         blocks: verdict.blocks,
         decided_at: verdict.decided_at,
         predicted_blocks: verdict.predicted_blocks,

@@ -5,7 +5,6 @@ use powerband_record::{
     BlockDone, Event, Outcome, PlannedTrial, SearchStanding, SettingVerdict, Started, Verdict, format_duration,
     format_number, unit_of,
 };
-use powerband_stats::reference_copies;
 
 use super::brief::noun;
 use crate::ExperimentEnd;
@@ -132,8 +131,7 @@ impl ProgressState {
         if let Some(each) = self.block_ns.saturating_sub(from_ns).checked_div(self.block.into()) {
             return Some(each);
         }
-        let others = started.settings.len().saturating_sub(1);
-        let trials = u64::try_from(others + reference_copies(others)).ok()?;
+        let trials = u64::try_from(started.settings.len()).ok()?;
         Some(self.now_ns.saturating_sub(from_ns).checked_div(self.finished.into())?.saturating_mul(trials))
     }
 

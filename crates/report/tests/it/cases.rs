@@ -140,19 +140,11 @@ fn of_open() -> Vec<Named> {
     let unstable = |low, unstable| {
         changed(open(), |_, end| (end.verdicts[0].low, end.verdicts[0].unstable) = (Some(low), unstable))
     };
-    let allowing = |high| {
-        changed(open(), |_, end| {
-            end.verdicts.remove(0);
-            end.verdicts[0].allowing_after = Some((-0.12, high));
-        })
-    };
     vec![
         ("after the most blocks", changed(open(), |_, end| end.reason = CloseReason::Blocks)),
         ("unstable, zero outside", unstable(0.01, true)),
         ("stable, zero outside", unstable(0.01, false)),
         ("unstable, zero inside", unstable(-0.03, true)),
-        ("maybe an effect on the next trial", allowing(0.004)),
-        ("no effect on the next trial", allowing(-0.02)),
         ("worse in a third metric", with_third("1 mean_us worse 0.3 0.2 0.4")),
         ("the same in a third metric", with_third("1 mean_us same 0.0 -0.01 0.01")),
         ("time is the same", changed(open(), |_, end| end.verdicts[0].verdict = Verdict::Same)),

@@ -88,6 +88,6 @@ fn claims(pairs: &[[f64; 2]], rules: &Rules, spending: &Arc<Spending>, draws: &m
 /// Welch's test of the first half against the second, in the order in which they ran.
 pub(super) fn back_to_back(values: &[f64]) -> Option<HalvesTest> {
     let (first, second) = values.split_at(values.len() / 2);
-    let p = welch(first, second)?.p();
+    let p = welch(first, second)?.p_difference();
     Some(HalvesTest { p, claims: p < HALVES_LEVEL })
 }

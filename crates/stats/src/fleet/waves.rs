@@ -6,7 +6,7 @@
 use super::holds::{Bounds, holds};
 use super::mean::{Mean, mean};
 use super::within::{Effects, NodeEffect};
-use crate::contrast::Contrast;
+use crate::mixed::Contrast;
 use crate::predict::{Forecast, Prediction, predict};
 use crate::rules::Rules;
 use crate::spending::Spending;
@@ -123,8 +123,8 @@ fn update(setting: &mut SettingStanding, effects: &Effects, settings: usize, rul
     setting.mean = mean(effects);
     let Some((mean, nodes)) = counted_nodes(setting) else { return };
     let nominal = |alpha: f64| spending.nominal(rules.spend, alpha, FIRST_LOOK, nodes);
-    setting.same_level = nominal(rules.same_level(settings));
-    let level = nominal(rules.same_level(1));
+    setting.same_level = nominal(rules.same_level_of_t(settings));
+    let level = nominal(rules.same_level_of_t(1));
     setting.bounds = holds(effects, &mean, HOLDS_FACTOR * level);
     let Some(bounds) = setting.bounds else { return };
     let margin = rules.margin_on_scale();
@@ -142,7 +142,7 @@ fn claim(settings: &mut [SettingStanding], rules: &Rules, spending: &Spending) {
     let before: Vec<bool> = settings.iter().map(|setting| !setting.claim.is_open()).collect();
     loop {
         let different = settings.iter().filter(|setting| setting.claim.is_difference()).count();
-        let alpha = rules.difference_level(settings.len() - different);
+        let alpha = rules.difference_level_of_t(settings.len() - different);
         let level = |nodes: u32| spending.nominal(rules.spend, alpha, FIRST_LOOK, nodes);
         let open = settings.iter_mut().filter(|setting| setting.claim.is_open());
         let ratio = |setting: &SettingStanding| {
@@ -170,23 +170,14 @@ fn claim(settings: &mut [SettingStanding], rules: &Rules, spending: &Spending) {
 /// Level and prediction after the latest look, of so many settings, so many of which are claimed to differ.
 fn finish(setting: &mut SettingStanding, (settings, different): (usize, usize), rules: &Rules, spending: &Spending) {
     let Some((mean, nodes)) = counted_nodes(setting) else { return };
-    let difference = rules.difference_level(settings - different);
+    let difference = rules.difference_level_of_t(settings - different);
     setting.level = spending.nominal(rules.spend, difference, FIRST_LOOK, nodes);
     if !setting.claim.is_open() {
         return;
     }
-    let variance = mean.standard_error * mean.standard_error;
-    let contrast = Contrast {
-        blocks: nodes,
-        effect: mean.effect,
-        own_variance: variance,
-        pooled_variance: variance,
-        variance,
-        df: mean.df,
-        resolution: 0.0,
-    };
+    let contrast = Contrast::of_one(nodes, mean.effect, mean.standard_error, mean.df);
     let margin = rules.margin_on_scale();
-    let same = rules.same_level(settings);
+    let same = rules.same_level_of_t(settings);
     setting.predicted =
         predict(&contrast, &Forecast { spending, spend: rules.spend, first: FIRST_LOOK, difference, same, margin });
 }

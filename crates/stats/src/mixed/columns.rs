@@ -1,6 +1,7 @@
 //! The columns of the model: settings' levels, disturbances, and the values.
 
-use super::MixedTrial;
+use super::shared::SHARED;
+use super::{MixedOptions, MixedTrial};
 
 /// Prior standard deviations of a drift a trial, a shallow and a steep one, in standard deviations of a trial.
 const DRIFT: [f64; 2] = [0.3, 10.0];
@@ -47,12 +48,15 @@ pub(super) struct Columns {
     /// Length of a row.
     pub(super) width: usize,
     pub(super) cells: Vec<f64>,
+    /// How many of `SHARED` the trials may have in common.
+    pub(super) shared: usize,
     pub(super) disturbances: Vec<Disturbance>,
 }
 
 impl Columns {
     /// Columns for trials in the order of time; without disturbances unless that order is known.
-    pub(super) fn new(trials: &[MixedTrial], settings: usize, ordered: bool) -> Self {
+    pub(super) fn new(trials: &[MixedTrial], settings: usize, options: MixedOptions) -> Self {
+        let ordered = options.ordered;
         let levels = settings - 1;
         // What follows one of two settings does not follow the other: one column for both.
         let afters = match settings {
@@ -91,7 +95,29 @@ impl Columns {
         }
         let disturbances =
             if ordered { disturbances(drift, after..wave, wave) } else { vec![plain(NONE_WEIGHT, Vec::new())] };
-        Self { settings, width, cells, disturbances }
+        let shared = SHARED.iter().filter(|(it, _)| options.blocks || !it.is_block()).count();
+        Self { settings, width, cells, shared, disturbances }
+    }
+
+    /// Columns of the settings' levels, of one regressor more where there is one, and of values; without disturbances.
+    pub(super) fn plain(trials: &[MixedTrial], settings: usize, more: Option<&[f64]>, values: &[f64]) -> Self {
+        let settings = settings + usize::from(more.is_some());
+        let mut cells = vec![0.0; trials.len() * settings];
+        for (at, row) in cells.chunks_exact_mut(settings).enumerate() {
+            if let Some(regressor) = more {
+                row[settings - 2] = regressor[at];
+            }
+            if trials[at].setting > 0 {
+                row[trials[at].setting - 1] = 1.0;
+            }
+            row[settings - 1] = values[at];
+        }
+        Self { settings, width: settings, cells, shared: SHARED.len(), disturbances: vec![plain(1.0, Vec::new())] }
+    }
+
+    /// Whether a block may have a level of its own.
+    pub(super) fn has_blocks(&self) -> bool {
+        self.shared == SHARED.len()
     }
 
     /// The row of a trial.

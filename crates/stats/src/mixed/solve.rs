@@ -1,7 +1,8 @@
-//! The exact fit of one variant: first differences of the trials, whitened in one pass, and the normal equations.
+//! The exact fit of one variant: what trials have in common taken out of their columns, and the normal equations.
 
 use super::MixedTrial;
 use super::columns::{Columns, Disturbance};
+use super::shared::{Shared, apart, blocks};
 
 /// Pivots below this are columns that depend on others.
 const SINGULAR: f64 = 1e-10;
@@ -10,48 +11,113 @@ const SINGULAR: f64 = 1e-10;
 const SMALL: f64 = 1e-200;
 const LARGE: f64 = 1e200;
 
-/// Sums of products of the whitened first differences of some columns, the values last.
+/// The logarithm of a product, taken of many factors at once before they leave the range of numbers.
+struct Product {
+    ln: f64,
+    factors: f64,
+}
+
+impl Default for Product {
+    fn default() -> Self {
+        Self { ln: 0.0, factors: 1.0 }
+    }
+}
+
+impl Product {
+    fn by(&mut self, factor: f64) {
+        self.factors *= factor;
+        if !(SMALL..LARGE).contains(&self.factors) {
+            self.ln += libm::log(self.factors);
+            self.factors = 1.0;
+        }
+    }
+
+    fn ln(&self) -> f64 {
+        self.ln + libm::log(self.factors)
+    }
+}
+
+/// Sums of products of some columns, whitened and without the overall mean, the values last.
 pub(super) struct Gram {
     columns: Vec<usize>,
     /// Lower triangle, row by row.
     sums: Vec<f64>,
-    /// Logarithm of the determinant of the differences' covariance.
+    /// Logarithm of the determinant of the covariance of first differences.
     pub(super) ln_det: f64,
 }
 
 impl Gram {
-    /// Of these columns (in order), with a walk of variance `walk` a trial and settings' variances `noise`, both over that of a trial.
-    ///
-    /// Differences of neighbours have a tridiagonal covariance; its Cholesky factor is found and applied row by row.
-    pub(super) fn new(trials: &[MixedTrial], of: &Columns, columns: Vec<usize>, walk: f64, noise: &[f64]) -> Self {
+    /// Of these columns (in order), with what trials have in common and settings' variances `noise`, both over that of a trial.
+    pub(super) fn new(trials: &[MixedTrial], of: &Columns, columns: Vec<usize>, shared: Shared, noise: &[f64]) -> Self {
         let width = columns.len();
-        let mut sums = vec![0.0; width * width];
-        let mut row = vec![0.0; width];
-        let (mut ln_det, mut det, mut pivot) = (0.0, 1.0, 0.0);
+        let mut gram = Self { columns, sums: vec![0.0; width * width], ln_det: 0.0 };
+        match shared {
+            Shared::Walk(walk) => gram.of_walk(trials, of, walk, noise),
+            Shared::Block(variance) => gram.of_blocks(trials, of, variance, noise),
+        }
+        gram
+    }
+
+    /// Adds a whitened row.
+    fn add(&mut self, row: &[f64]) {
+        for (i, a) in row.iter().enumerate().filter(|(_, a)| **a != 0.0) {
+            for (sum, b) in self.sums[i * row.len()..].iter_mut().zip(&row[..=i]) {
+                *sum += a * b;
+            }
+        }
+    }
+
+    /// Differences of neighbours have a tridiagonal covariance; its Cholesky factor is found and applied row by row.
+    fn of_walk(&mut self, trials: &[MixedTrial], of: &Columns, walk: f64, noise: &[f64]) {
+        let mut row = vec![0.0; self.columns.len()];
+        let (mut det, mut pivot) = (Product::default(), 0.0);
         for (at, pair) in trials.windows(2).enumerate() {
             let (first, second) = (noise[pair[0].setting], noise[pair[1].setting]);
-            let gap = apart(&pair[0], &pair[1]);
             let off = if at > 0 { -first / pivot } else { 0.0 };
-            let square = walk * gap + first + second - off * off;
+            let square = walk * apart(&pair[0], &pair[1]) + first + second - off * off;
             pivot = square.sqrt();
             let inverse = 1.0 / pivot;
             let (before, after) = (of.row(at), of.row(at + 1));
-            for (cell, column) in row.iter_mut().zip(&columns) {
+            for (cell, column) in row.iter_mut().zip(&self.columns) {
                 *cell = (after[*column] - before[*column] - off * *cell) * inverse;
             }
-            for (i, a) in row.iter().enumerate().filter(|(_, a)| **a != 0.0) {
-                for (sum, b) in sums[i * width..].iter_mut().zip(&row[..=i]) {
-                    *sum += a * b;
-                }
-            }
-            det *= square;
-            // A logarithm of many factors at once, before they leave the range of numbers.
-            if !(SMALL..LARGE).contains(&det) {
-                ln_det += libm::log(det);
-                det = 1.0;
-            }
+            self.add(&row);
+            det.by(square);
         }
-        Self { columns, sums, ln_det: ln_det + libm::log(det) }
+        self.ln_det = det.ln();
+    }
+
+    /// Distances from the block's mean are independent of that mean, and means of blocks of one another; the overall mean is left out.
+    /// The determinant is that of first differences as well.
+    fn of_blocks(&mut self, trials: &[MixedTrial], of: &Columns, variance: f64, noise: &[f64]) {
+        let blocks = blocks(trials, variance, noise);
+        let width = self.columns.len();
+        let whole: f64 = blocks.iter().map(|block| block.weight).sum();
+        let (mut means, mut mean) = (vec![0.0; blocks.len() * width], vec![0.0; width]);
+        let (mut row, mut det) = (vec![0.0; width], Product::default());
+        det.by(whole);
+        for (block, own) in blocks.iter().zip(means.chunks_exact_mut(width)) {
+            for at in block.at.clone() {
+                let share = 1.0 / (noise[trials[at].setting] * block.precision);
+                own.iter_mut().zip(&self.columns).for_each(|(cell, column)| *cell += share * of.row(at)[*column]);
+            }
+            for at in block.at.clone() {
+                let noise = noise[trials[at].setting];
+                let inverse = 1.0 / noise.sqrt();
+                let cells = row.iter_mut().zip(&self.columns).zip(&*own);
+                cells.for_each(|((cell, column), own)| *cell = (of.row(at)[*column] - own) * inverse);
+                self.add(&row);
+                det.by(noise);
+            }
+            mean.iter_mut().zip(own).for_each(|(mean, own)| *mean += block.weight / whole * *own);
+            det.by(block.precision / block.weight);
+        }
+        for (block, own) in blocks.iter().zip(means.chunks_exact(width)) {
+            let root = block.weight.sqrt();
+            row.iter_mut().zip(own).zip(&mean).for_each(|((cell, own), mean)| *cell = (own - mean) * root);
+            self.add(&row);
+        }
+        self.ln_det = det.ln();
     }
 
     /// Fits the levels and a disturbance to `df` degrees of freedom; none where columns depend on one another. `least` is the
@@ -146,37 +212,4 @@ impl Solution {
         }
         covariance
     }
-}
-
-/// Trials from one to the next, void ones between them counted.
-fn apart(first: &MixedTrial, second: &MixedTrial) -> f64 {
-    f64::from(second.time.saturating_sub(first.time).max(1))
-}
-
-/// The likeliest time series of the walk through `values`, by its tridiagonal equations; `noise` by setting.
-pub(super) fn course(trials: &[MixedTrial], values: &[f64], walk: f64, noise: &[f64]) -> Vec<f64> {
-    let precision = |at: usize| 1.0 / noise[trials[at].setting];
-    if walk <= 0.0 {
-        let all = (0..values.len()).fold((0.0, 0.0), |(s, w), at| (s + values[at] * precision(at), w + precision(at)));
-        return vec![all.0 / all.1; values.len()];
-    }
-    let link = |at: usize| match trials.get(at..at + 2) {
-        Some([first, second]) => 1.0 / (walk * apart(first, second)),
-        _ => 0.0,
-    };
-    let mut ratios = vec![0.0; values.len()];
-    let mut found = vec![0.0; values.len()];
-    let mut left = 0.0;
-    for at in 0..values.len() {
-        let right = link(at);
-        let (ratio, sum) = if at > 0 { (ratios[at - 1], found[at - 1]) } else { (0.0, 0.0) };
-        let diagonal = precision(at) + left + right + left * ratio;
-        ratios[at] = -right / diagonal;
-        found[at] = (values[at] * precision(at) + left * sum) / diagonal;
-        left = right;
-    }
-    for at in (0..values.len().saturating_sub(1)).rev() {
-        found[at] -= ratios[at] * found[at + 1];
-    }
-    found
 }

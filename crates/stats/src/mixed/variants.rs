@@ -2,11 +2,9 @@
 
 use super::MixedTrial;
 use super::columns::Columns;
-use super::solve::{Gram, Solution, course};
+use super::shared::{SHARED, Shared};
+use super::solve::{Gram, Solution};
 
-/// Variances of the walk a trial over that of a trial, with prior weights.
-pub(super) const WALKS: [(f64, f64); 8] =
-    [(0.0, 0.3), (0.03, 0.1), (0.1, 0.1), (0.3, 0.1), (1.0, 0.1), (3.0, 0.1), (10.0, 0.1), (100.0, 0.1)];
 /// How many times the others' variance a noisier setting has.
 const RATIOS: [f64; 2] = [9.0, 64.0];
 /// Prior weight of equal noise; of one noisier setting; of several, up to half of them.
@@ -29,8 +27,8 @@ const ROUNDING: f64 = 1e-14;
 pub(super) struct Variant {
     /// Its share of all weight; a logarithm until all are known.
     pub(super) weight: f64,
-    /// Variance of the walk a trial, over that of a trial.
-    pub(super) walk: f64,
+    /// What its trials have in common.
+    pub(super) shared: Shared,
     /// Its disturbance.
     pub(super) disturbance: usize,
     /// Variance of each setting's trials, over that of a trial.
@@ -80,7 +78,7 @@ pub(super) fn least_squares(trials: &[MixedTrial], df: f64) -> f64 {
     (df * rounding * rounding).max(f64::MIN_POSITIVE)
 }
 
-/// All variants that have weight. `likely` is a walk from which to begin.
+/// All variants that have weight. `likely` is the place of what trials have in common from which to begin.
 pub(super) fn variants(trials: &[MixedTrial], columns: &Columns, likely: usize) -> Vec<Variant> {
     let mut search = Search {
         trials,
@@ -92,13 +90,13 @@ pub(super) fn variants(trials: &[MixedTrial], columns: &Columns, likely: usize) 
     };
     let alike = search.alike(likely);
     let top = search.best;
-    let lives = |walk: usize, disturbance: usize| alike[walk][disturbance] >= top + libm::log(KEEP);
-    let needed = columns.needed(|disturbance| (0..WALKS.len()).any(|walk| lives(walk, disturbance)));
+    let lives = |shared: usize, disturbance: usize| alike[shared][disturbance] >= top + libm::log(KEEP);
+    let needed = columns.needed(|disturbance| (0..columns.shared).any(|shared| lives(shared, disturbance)));
     for (noise, weight) in noises(&search.squares()) {
-        for walk in 0..WALKS.len() {
-            let living: Vec<usize> = (0..columns.disturbances.len()).filter(|it| lives(walk, *it)).collect();
+        for shared in 0..columns.shared {
+            let living: Vec<usize> = (0..columns.disturbances.len()).filter(|it| lives(shared, *it)).collect();
             if !living.is_empty() {
-                search.visit((walk, &noise, weight), needed.clone(), &living);
+                search.visit((shared, &noise, weight), needed.clone(), &living);
             }
         }
     }
@@ -127,22 +125,22 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Fits these disturbances with a walk and settings' noise, and keeps those with weight. Gives the logarithms of the
+    /// Fits these disturbances with what trials have in common and settings' noise, and keeps those with weight. Gives the logarithms of the
     /// weights by disturbance.
     fn visit(
         &mut self,
-        (walk, noise, noise_weight): (usize, &[f64], f64),
+        (shared, noise, noise_weight): (usize, &[f64], f64),
         needed: Vec<usize>,
         disturbances: &[usize],
     ) -> Vec<f64> {
-        let (variance, walk_weight) = WALKS[walk];
-        let gram = Gram::new(self.trials, self.columns, needed, variance, noise);
+        let (shared, shared_weight) = SHARED[shared];
+        let gram = Gram::new(self.trials, self.columns, needed, shared, noise);
         let mut weights = vec![f64::NEG_INFINITY; self.columns.disturbances.len()];
         let mut solved: Vec<(usize, Solution)> = Vec::with_capacity(disturbances.len());
         for place in disturbances {
             let disturbance = &self.columns.disturbances[*place];
             let Some(solution) = gram.solve(self.columns, disturbance, self.df, self.least) else { continue };
-            let prior = noise_weight * walk_weight * disturbance.weight;
+            let prior = noise_weight * shared_weight * disturbance.weight;
             weights[*place] = solution.ln_evidence + libm::log(prior);
             self.best = self.best.max(weights[*place]);
             solved.push((*place, solution));
@@ -151,43 +149,45 @@ impl Search<'_> {
         let kept = solved.iter().filter(|(place, _)| weights[*place] >= least);
         self.found.extend(kept.map(|(disturbance, solution)| Variant {
             weight: weights[*disturbance],
-            walk: variance,
+            shared,
             disturbance: *disturbance,
             noise: noise.to_vec(),
             coefficients: solution.coefficients(),
             covariance: solution.covariance(),
-            variance: solution.squares / self.df,
+            // Where every value is zero, the sum of squares is no more than the least that has a logarithm.
+            variance: (solution.squares - f64::MIN_POSITIVE) / self.df,
         }));
         weights
     }
 
-    /// All walks and disturbances with equal noise; logarithms of weights by walk and disturbance. From the likeliest walk up
-    /// and then down, so that a large table can stop where the weight is gone.
+    /// All that trials may have in common and all disturbances with equal noise; logarithms of weights by both. From the likeliest
+    /// walk up and then down, so that a large table can stop where the weight is gone.
     fn alike(&mut self, likely: usize) -> Vec<Vec<f64>> {
         let all: Vec<usize> = (0..self.columns.disturbances.len()).collect();
         let noise = vec![1.0; self.columns.settings];
-        let mut weights = vec![vec![f64::NEG_INFINITY; all.len()]; WALKS.len()];
+        let mut weights = vec![vec![f64::NEG_INFINITY; all.len()]; SHARED.len()];
         let large = self.trials.len() * self.columns.width * self.columns.width > LARGE;
-        let directions: [Vec<usize>; 2] = [(likely..WALKS.len()).collect(), (0..likely).rev().collect()];
-        for walk in directions.iter().flatten() {
-            let next = if *walk < likely { walk + 1 } else { walk.saturating_sub(1) };
-            let ended = large && *walk != likely && weights[next].iter().all(|it| *it < self.best + libm::log(KEEP));
+        let directions: [Vec<usize>; 2] = [(likely..self.columns.shared).collect(), (0..likely).rev().collect()];
+        for shared in directions.iter().flatten() {
+            let next = if *shared < likely { shared + 1 } else { shared.saturating_sub(1) };
+            let is_next = *shared != likely && !SHARED[*shared].0.is_block();
+            let ended = large && is_next && weights[next].iter().all(|it| *it < self.best + libm::log(KEEP));
             if !ended {
-                weights[*walk] = self.visit((*walk, &noise, ALIKE_WEIGHT), self.columns.needed(|_| true), &all);
+                weights[*shared] = self.visit((*shared, &noise, ALIKE_WEIGHT), self.columns.needed(|_| true), &all);
             }
         }
         weights
     }
 
-    /// Trials of each setting and their squared distances from the likeliest variant, the walk's time series taken out.
+    /// Trials of each setting and their squared distances from the likeliest variant, what they have in common taken out.
     fn squares(&self) -> Vec<(f64, f64)> {
         let mut squares = vec![(0.0, 0.0); self.columns.settings];
         let Some(likeliest) = self.found.iter().max_by(|a, b| a.weight.total_cmp(&b.weight)) else { return squares };
-        let Variant { coefficients, disturbance, walk, noise, .. } = likeliest;
+        let Variant { coefficients, disturbance, shared, noise, .. } = likeliest;
         let fixed =
             |at: usize| self.columns.level(at, coefficients) + self.columns.disturbed(at, *disturbance, coefficients);
         let left: Vec<f64> = (0..self.trials.len()).map(|at| self.columns.value(at) - fixed(at)).collect();
-        let course = course(self.trials, &left, *walk, noise);
+        let course = shared.course(self.trials, &left, noise);
         for ((trial, left), course) in self.trials.iter().zip(left).zip(course) {
             let own = &mut squares[trial.setting];
             *own = (own.0 + 1.0, own.1 + (left - course) * (left - course));

@@ -32,15 +32,16 @@ fn three_frequencies_that_are_the_same() {
     assert_eq!(look.pairs.alike_with(3), [2, 3, 4]);
     assert_eq!(look.provisional.setting, 2);
     assert!(look.provisional.probability > 0.99);
+    let there = look.pairs.contrast(1, 4).unwrap();
+    assert_eq!(there.effect, -look.pairs.contrast(4, 1).unwrap().effect);
+    assert!(!look.pairs.within_margin(0, 1) && look.pairs.within_margin(3, 3));
     // The same from a judge, which claimed all of them different from the first long before.
     let mut judge = MetricJudge::new(4, rules.clone(), spending()).unwrap();
     for blocks in 3..=6 {
         judge.look(&table.prefix(blocks)).unwrap();
     }
-    let pairs = judge.pairs(&table).unwrap();
-    assert!(pairs.alike(&[2, 3, 4]) && !pairs.within_margin(0, 1) && pairs.within_margin(3, 3));
-    let there = pairs.contrast(1, 4).unwrap();
-    assert_eq!(there.effect, -pairs.contrast(4, 1).unwrap().effect);
+    let model = judge.model(&table).unwrap();
+    assert_eq!(model.contrast(1, 4).unwrap().blocks, 6);
     // Smaller is better: the first is best at once.
     let mut knee = Knee::new(quest(5, KneeGoal::Best, false), rules, spending()).unwrap();
     assert_eq!(knee.look(&table).unwrap().knee, Some(0));

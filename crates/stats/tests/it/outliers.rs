@@ -15,7 +15,7 @@ fn claims_with_outlier(case: u64, size: f64) -> (Vec<Claim>, f64) {
     let mut table = Table::new(m);
     let rules = linear(2.5);
     for _ in 0..8 {
-        bench.block(&mut table, key, &slots(2, &[1, 2, 3]), rules.scale).unwrap();
+        bench.block(&mut table, key, &slots(1, &[1, 2, 3]), rules.scale).unwrap();
     }
     let mut draws = Draws::new(case, Purpose::Trial, 0, 0);
     let slot = Slot::first(draws.below(4) as usize);

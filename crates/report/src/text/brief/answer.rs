@@ -2,7 +2,6 @@
 use std::collections::BTreeSet;
 
 use powerband_record::{CloseReason, Level, Metric, SettingVerdict, Verdict};
-use powerband_stats::modes::UNSTABLE_BLOCKS;
 
 use super::super::names::{baseline_values, is_baseline, reference};
 use super::table::{others, ranked};
@@ -37,7 +36,6 @@ pub(super) fn sentences(model: &Model) -> Vec<Sentence> {
     } else {
         said.extend(compared(model));
         said.extend(failed(model).into_iter().map(own));
-        said.extend(held(model).map(own));
         said.extend(requirements::clause(model).map(|clause| own(format!("Required: {clause}."))));
     }
     said
@@ -103,22 +101,6 @@ fn failed(model: &Model) -> Vec<String> {
         format!("What a failed command takes is not judged; if it worked, -i={codes} counts its status as success.")
     }));
     said
-}
-
-/// Settings that an interval without zero does not decide, as more blocks are asked of what is unstable.
-fn held(model: &Model) -> Option<String> {
-    let is_held = |it: &&SettingVerdict| {
-        let differs = it.low.is_some_and(|low| low > 0.0) || it.high.is_some_and(|high| high < 0.0);
-        it.verdict == Verdict::Undecided && it.unstable && it.blocks < UNSTABLE_BLOCKS && differs
-    };
-    let verdicts = model.settings.iter().map(|setting| setting.verdicts.iter().flatten());
-    let held: Vec<u32> = verdicts.filter_map(|mut all| all.find(is_held)).map(|it| it.setting).collect();
-    let names: Vec<String> = held.iter().map(|setting| model.label(*setting)).collect();
-    let (is, its) = if held.len() == 1 { ("is", "its") } else { ("are", "their") };
-    (!names.is_empty()).then(|| {
-        let names = join_labels(&names, NAMED);
-        format!("{names} {is} unstable (noisier than the others, or of two minds): {its} verdict takes {UNSTABLE_BLOCKS} blocks at least.")
-    })
 }
 
 /// What the comparison of commands comes to: how many times as fast one is as another.

@@ -128,8 +128,7 @@ fn certainty(model: &Model) -> Option<String> {
         true => "Verdicts are about".to_owned(),
         false => format!("Error rate {}{same}{ranks}, for", percent(plan.alpha)),
     };
-    let assumed = if sentence::assumes_no_after_effect(model) { " Assumes no effect on the next trial." } else { "" };
-    Some(format!("{rate} {} of this session; another day may differ.{assumed}", sentence::judged(plan)))
+    Some(format!("{rate} {} of this session; another day may differ.", sentence::judged(plan)))
 }
 
 /// What was restored, in a sentence.

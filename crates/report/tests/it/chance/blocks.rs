@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use powerband_record::Verdict;
 use powerband_report::comparison::{ComparisonRow, Csv, Measured, within};
 use powerband_stats::noise::Noise;
-use powerband_stats::{block_order, reference_copies, slots};
+use powerband_stats::{block_order, slots};
 use powerband_testkit::formula::Formula;
 
 use super::{ask, differs, metric, percent, runs, seed, seldom, sweeping, tempts};
@@ -28,7 +28,7 @@ fn loud() -> f64 {
 /// `blocks` blocks as somebody would write them down: a line a trial, in the order of time.
 fn written(formula: &Formula, blocks: u32, seed: u64) -> Measured {
     let m = formula.settings();
-    let slots = slots(reference_copies(m), &(1..=m).collect::<Vec<_>>());
+    let slots = slots(1, &(1..=m).collect::<Vec<_>>());
     let mut bench = formula.start(seed, blocks * slots.len() as u32);
     let mut text = "setting,block,real_s\n".to_owned();
     for block in 0..blocks {

@@ -23,14 +23,14 @@ pub(super) fn day(effects: &[f64], noise_sd: f64, noise: Noise, margin: f64, see
     let table = race_to_verdict(&formula, &rules, &Spending::shared(), limits).unwrap().table;
     let settings: Vec<(&str, &str)> = LABELS[..=effects.len()].iter().map(|label| (*label, *label)).collect();
     let mut events = vec![Event::Started(Box::new(started("formula", &settings, vec![metric()])))];
-    let mut trial = 0;
     for block in 0..table.blocks() {
-        for (slot, value) in table.block(block) {
-            let (setting, copy) = (slot.setting as u32, slot.copy as u32);
+        let mut cells: Vec<_> = table.block(block).map(|(slot, value)| (table.ran(block, slot), slot, value)).collect();
+        cells.sort_by_key(|(ran, ..)| ran.map(|ran| ran.trial));
+        for (ran, slot, value) in cells {
+            let (trial, setting, copy) = (ran.unwrap().trial, slot.setting as u32, slot.copy as u32);
             events.push(Event::TrialStarted(PlannedTrial { trial, block: block as u32 + 1, setting, copy, at_ns: 0 }));
             let outcome = Outcome { metrics: [(METRIC.to_owned(), value)].into(), ..Outcome::default() };
             events.push(Event::TrialDone { trial, at_ns: 0, outcome });
-            trial += 1;
         }
     }
     Measured::of_events(seed.cast_signed(), "bench", &events).unwrap()
