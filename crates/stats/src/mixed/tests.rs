@@ -80,7 +80,7 @@ fn a_level_of_each_block() {
 }
 
 #[test]
-fn an_outlier_beside_levels_of_blocks_is_the_one_that_is_pulled_in() {
+fn an_outlier_beside_levels_of_blocks_widens_the_interval_little() {
     let right = (0..50).filter(|run| {
         let mut draws = Draws::new(6, Purpose::Trial, *run, 2);
         let slots = slots(1, &[1]);
