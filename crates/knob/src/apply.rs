@@ -217,7 +217,7 @@ struct Run<'m> {
     saved: BTreeSet<String>,
     /// Files that a write moves along and that are not saved, by the file that is written, with what they read before.
     moves: BTreeMap<String, BTreeMap<String, String>>,
-    /// Files that steps in force have moved along.
+    /// Files that earlier commands have moved.
     hidden: BTreeMap<String, Vec<Hidden>>,
     /// The first entry of this call, which names its step even if it was let go of meanwhile.
     step: Option<EntryId>,

@@ -14,14 +14,14 @@ use crate::error::advice;
 use crate::kernel_file::{takes_nothing, undo_of};
 use crate::plan::{Move, Part};
 
-/// What a file reads without a step that is in force.
+/// Text of a file as it would be without one earlier command that still holds.
 pub(super) struct Hidden {
     step: EntryId,
     hold: Hold,
     text: String,
 }
 
-/// The files that steps in force have moved along without saving them, the oldest step first.
+/// Files that earlier commands have moved without saving them, the oldest command first.
 pub(super) fn hidden(open: &[OpenEntry]) -> BTreeMap<String, Vec<Hidden>> {
     let mut hidden: BTreeMap<String, Vec<Hidden>> = BTreeMap::new();
     let writes = |entry: &OpenEntry, file: &str| matches!(&entry.turn.undo, Some(Action::WriteFile { path, .. }) if path == file);
