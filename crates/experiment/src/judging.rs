@@ -1,37 +1,23 @@
-//! Judging: the trials of an experiment as tables, one judge a metric, the knee; verdicts in the journal's words.
+//! Judging: the trials of an experiment by metric, requirements and the knee, and what a look at all of them comes to.
+mod sheet;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use powerband_record::{
-    Better, FailedTrials, KneeFinding, LOSS_MARGIN_PERCENT, Level, Metric, Outcome, RequirementStanding,
-    SettingVerdict, Standing, Started, Verdict, is_loss,
+    FailedTrials, KneeFinding, Level, Metric, Outcome, RequirementStanding, SettingVerdict, Standing, Started, Verdict,
+    Void, is_loss,
 };
-use powerband_stats::modes::wilson_interval;
-use powerband_stats::{
-    AfterEffect, CarryOver, Claim, MetricJudge, MixedModel, Period, Prediction, Rules, Scale, SettingLook, Slot,
-    Spending, Table, TrialTime,
-};
+use powerband_stats::{Prediction, Rules, Slot, Spending, Table, TrialTime};
 
-use crate::knee::{BELOW_MARGIN, KneeSeeker};
-use crate::levels::level;
-use crate::requiring::{Against, Requiring};
+use crate::censored::Censored;
+use crate::knee::KneeSeeker;
+use crate::requiring::Requiring;
 use crate::trials::TRIES;
-use crate::{carried, disturbed};
+use sheet::{AllAgainst, Sheet};
 
 /// Why a setting leaves where the reference cannot be judged.
 const NO_REFERENCE: &str = "the command failed under the reference";
-
-/// How many outliers are told by their place.
-const CLIPPED_TOLD: usize = 6;
-
-/// The share of the margin from which an effect is worth a note.
-const WORTH_A_NOTE: f64 = 0.1;
-
-/// A trial nearer to its typical one than this share of it is reported in percent.
-const NEAR: f64 = 0.05;
-
-/// Share by which two equal quotients may differ in the computer's arithmetic.
-const ROUNDING: f64 = 1e-9;
 
 /// What a look came to.
 #[derive(Clone, Debug, Default)]
@@ -61,36 +47,6 @@ impl Look {
     }
 }
 
-/// One metric with its trials and, if it is judged, its judge.
-struct Sheet {
-    metric: Metric,
-    /// What is judged: nothing of settings whose command failed.
-    table: Table,
-    /// All valid trials.
-    shown: Table,
-    judge: Option<MetricJudge>,
-    rules: Rules,
-    last: Option<powerband_stats::TableLook>,
-    /// Whether differences of means are shown as shares of the reference's mean.
-    relative: bool,
-    trouble: Option<String>,
-}
-
-/// The differences of all settings from the reference on one metric.
-struct AllAgainst {
-    model: MixedModel,
-    scale: Scale,
-    reference: f64,
-    first_look: u32,
-}
-
-impl AllAgainst {
-    fn of(&self, setting: usize) -> Option<Against> {
-        let AllAgainst { scale, reference, first_look, .. } = *self;
-        Some(Against { contrast: self.model.contrast(setting, 0)?, scale, reference, first_look })
-    }
-}
-
 /// All metrics of an experiment.
 pub(crate) struct Judging {
     labels: Vec<String>,
@@ -99,6 +55,7 @@ pub(crate) struct Judging {
     requiring: Requiring,
     /// By setting: one whose command failed is not judged.
     failed: BTreeMap<usize, FailedTrials>,
+    censored: Censored,
     /// For each block, from the beginning of each valid trial to that of the next, ns.
     apart_ns: Vec<Vec<u64>>,
     /// Number and beginning (ns) of the latest valid trial of this block.
@@ -124,6 +81,7 @@ impl Judging {
             metric: metric.clone(),
             table: Table::new(others),
             shown: Table::new(others),
+            repeats: Vec::new(),
             judge: None,
             rules: rules.clone(),
             last: None,
@@ -136,6 +94,7 @@ impl Judging {
             knee: KneeSeeker::new(started, &spending),
             requiring: Requiring::new(started),
             failed: BTreeMap::new(),
+            censored: Censored::new(started.settings.len()),
             apart_ns: Vec::new(),
             latest: None,
             spending,
@@ -146,6 +105,7 @@ impl Judging {
     pub(crate) fn begin_block(&mut self) {
         self.apart_ns.push(Vec::new());
         self.latest = None;
+        self.requiring.begin_block();
         for sheet in &mut self.sheets {
             sheet.table.push_block();
             sheet.shown.push_block();
@@ -154,10 +114,15 @@ impl Judging {
 
     /// Forgets what a block that was not finished has brought.
     pub(crate) fn keep_blocks(&mut self, blocks: u32) {
+        if self.apart_ns.len() <= blocks as usize {
+            return;
+        }
         self.apart_ns.truncate(blocks as usize);
+        self.requiring.forget_block();
         for sheet in &mut self.sheets {
             sheet.table = sheet.table.prefix(blocks as usize);
             sheet.shown = sheet.shown.prefix(blocks as usize);
+            sheet.repeats.retain(|&(block, ..)| block < blocks as usize);
         }
     }
 
@@ -172,19 +137,14 @@ impl Judging {
         }
         let trials = self.failed.entry(slot.setting).or_default();
         trials.take(outcome);
+        self.censored.take(slot.setting, None);
         let is_judged = trials.failed == 0;
         if is_judged {
             self.requiring.take(slot.setting, outcome);
         }
         for sheet in &mut self.sheets {
-            let block = sheet.table.blocks().saturating_sub(1);
             let Some(&value) = outcome.metrics.get(&sheet.metric.name) else { continue };
-            let tables = [Some(&mut sheet.shown), is_judged.then_some(&mut sheet.table)];
-            for table in tables.into_iter().flatten() {
-                if let Err(error) = table.set_ran(block, slot, value, ran) {
-                    sheet.trouble = Some(format!("{}: {error}", sheet.metric.name));
-                }
-            }
+            sheet.enter(slot, value, ran, is_judged);
         }
         if !is_judged {
             self.sheets.iter_mut().for_each(|sheet| sheet.forget(slot.setting));
@@ -196,9 +156,16 @@ impl Judging {
         self.failed.get(&setting).filter(|trials| trials.failed > 0)
     }
 
-    /// A trial of a setting that is void for what it lost, in percent.
-    pub(crate) fn lost(&mut self, setting: usize, lost_percent: f64) {
-        self.requiring.lost(setting, lost_percent);
+    /// A void trial; one that is void for what it lost is valid for its loss.
+    pub(crate) fn void(&mut self, slot: Slot, why: &Void, ran: TrialTime) {
+        self.censored.take(slot.setting, Some(why));
+        if let Void::Lossy { lost_percent, .. } = why {
+            self.requiring.lost(slot.setting, *lost_percent);
+            let is_judged = self.failed(slot.setting).is_none();
+            for sheet in self.sheets.iter_mut().filter(|sheet| is_loss(&sheet.metric.name)) {
+                sheet.enter(slot, *lost_percent, ran, is_judged);
+            }
+        }
     }
 
     /// Looks at all complete blocks.
@@ -218,6 +185,12 @@ impl Judging {
         let fails = |setting: u32| self.failed(setting as usize).is_some();
         look.verdicts.retain(|verdict| !fails(verdict.setting));
         look.predictions.retain(|(setting, _)| !fails(*setting));
+        // What was lost is known of every trial.
+        for verdict in look.verdicts.iter_mut().filter(|it| !is_loss(&it.metric)) {
+            if let Some(differs) = self.censored.against_reference(verdict.setting as usize) {
+                verdict.withhold(&format!("{differs} than {}", self.labels[0]));
+            }
+        }
         if let (Some(knee), Some(sheet)) = (&mut self.knee, self.sheets.first()) {
             knee.look(&sheet.table, (sheet.rules.scale, sheet.rules.margin));
             knee.reconcile(&mut look.verdicts);
@@ -287,15 +260,8 @@ impl Judging {
 
     /// The level of every metric at every setting.
     pub(crate) fn levels(&self) -> Vec<Level> {
-        let mut levels = Vec::new();
-        for setting in 0..self.labels.len() {
-            levels.extend(
-                self.sheets
-                    .iter()
-                    .filter_map(|sheet| level(&sheet.metric.name, setting, &sheet.shown, sheet.rules.mean)),
-            );
-        }
-        levels
+        let of_setting = |setting| self.sheets.iter().filter_map(move |sheet| sheet.level(setting));
+        (0..self.labels.len()).flat_map(of_setting).collect()
     }
 
     /// The median within blocks: an experiment that is resumed begins with a block, so that no pause is among them.
@@ -310,267 +276,6 @@ impl Judging {
         let each_ns = self.usually_apart_ns();
         let of_metrics = self.sheets.iter().flat_map(|sheet| sheet.notes(&self.labels, each_ns));
         let level = |metric: &str| self.sheets.iter().find(|sheet| sheet.metric.name == metric)?.level_of_reference();
-        of_metrics.chain(self.requiring.notes(level)).collect()
-    }
-}
-
-/// Whether more blocks may mend it.
-fn is_early(error: &powerband_stats::Error) -> bool {
-    matches!(error, powerband_stats::Error::TooFewBlocks { .. } | powerband_stats::Error::TooFewTrials { .. })
-}
-
-impl Sheet {
-    /// Takes a setting out of what is judged.
-    fn forget(&mut self, setting: usize) {
-        for block in 0..self.table.blocks() {
-            let slots: Vec<Slot> = self.table.block(block).map(|(slot, _)| slot).collect();
-            for slot in slots.into_iter().filter(|slot| slot.setting == setting) {
-                if let Err(error) = self.table.clear(block, slot) {
-                    self.trouble = Some(format!("{}: {error}", self.metric.name));
-                }
-            }
-        }
-    }
-
-    fn ready(&mut self, spending: &Arc<Spending>) {
-        if self.judge.is_none() {
-            self.settle_scale();
-            match MetricJudge::new(self.table.settings(), self.rules.clone(), Arc::clone(spending)) {
-                Ok(judge) => self.judge = Some(judge),
-                Err(error) => self.trouble = Some(format!("{}: {error}", self.metric.name)),
-            }
-        }
-    }
-
-    /// The differences of all settings from the reference over all their blocks, also those after a verdict.
-    fn against_reference(&mut self, spending: &Arc<Spending>) -> Option<AllAgainst> {
-        self.ready(spending);
-        let judge = self.judge.as_ref()?;
-        let model = match judge.model(&self.table) {
-            Ok(model) => model,
-            Err(error) => {
-                if !is_early(&error) {
-                    self.trouble = Some(format!("{}: {error}", self.metric.name));
-                }
-                return None;
-            }
-        };
-        let reference = self.level_of_reference().unwrap_or_default();
-        Some(AllAgainst { model, scale: self.rules.scale, reference, first_look: judge.first_look() })
-    }
-
-    fn look(&mut self, spending: &Arc<Spending>) {
-        self.ready(spending);
-        let Some(judge) = &mut self.judge else { return };
-        match judge.look(&self.table) {
-            Ok(look) => self.last = Some(look),
-            Err(error) if is_early(&error) => {}
-            // The first value without a logarithm, and nothing is claimed yet: all blocks are judged as differences.
-            Err(powerband_stats::Error::NotPositive { .. })
-                if self.rules.scale == Scale::Log && judge.claims().all(Claim::is_open) =>
-            {
-                self.judge = None;
-                self.look(spending);
-            }
-            Err(error) => {
-                self.trouble = Some(format!("{}: {error}", self.metric.name));
-                // What was predicted before is not to come.
-                let settings = self.last.iter_mut().flat_map(|look| &mut look.settings);
-                settings.for_each(|setting| setting.predicted = None);
-            }
-        }
-    }
-
-    /// Logarithms unless a value has none; the margin then is that share of the reference's level. It asks only for signs,
-    /// of all settings alike, so it favours none.
-    fn settle_scale(&mut self) {
-        if is_loss(&self.metric.name) {
-            (self.rules.scale, self.rules.margin) = (Scale::Linear, LOSS_MARGIN_PERCENT);
-            return;
-        }
-        let values: Vec<(Slot, f64)> = (0..self.table.blocks()).flat_map(|block| self.table.block(block)).collect();
-        let positive = values.iter().all(|&(_, value)| value > 0.0);
-        if positive && !self.rules.mean {
-            return;
-        }
-        self.relative = positive;
-        self.rules.scale = Scale::Linear;
-        self.rules.margin *= self.level_of_reference().unwrap_or_default().abs();
-    }
-
-    fn is_always_zero(&self) -> bool {
-        (0..self.table.blocks()).flat_map(|block| self.table.block(block)).all(|(_, value)| value == 0.0)
-    }
-
-    /// Mean of the reference over all its trials in blocks; `None` without one.
-    fn level_of_reference(&self) -> Option<f64> {
-        let in_block = |block| self.table.block(block).filter(|(slot, _)| slot.setting == 0).map(|(_, value)| value);
-        let values: Vec<f64> = (0..self.table.blocks()).flat_map(in_block).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    }
-
-    /// What a change is divided by to be shown: the reference's mean where means are compared as shares of it.
-    fn shown_unit(&self) -> f64 {
-        self.level_of_reference().filter(|level| self.relative && *level > 0.0).unwrap_or(1.0)
-    }
-
-    fn verdicts(&self) -> Vec<SettingVerdict> {
-        let Some(look) = &self.last else { return Vec::new() };
-        look.settings.iter().map(|setting| self.verdict(setting)).collect()
-    }
-
-    fn predictions(&self) -> impl Iterator<Item = (u32, Option<Prediction>)> + '_ {
-        let open = self.last.iter().flat_map(powerband_stats::TableLook::open);
-        open.map(|setting| (u32::try_from(setting.setting).unwrap_or(u32::MAX), setting.predicted))
-    }
-
-    fn verdict(&self, look: &SettingLook) -> SettingVerdict {
-        let better = |higher: bool| {
-            if (self.metric.better == Better::Higher) == higher { Verdict::Better } else { Verdict::Worse }
-        };
-        let verdict = match look.claim {
-            Claim::Open => Verdict::Undecided,
-            Claim::Higher => better(true),
-            Claim::Lower => better(false),
-            Claim::Same | Claim::SameButDifferent => Verdict::Same,
-        };
-        let mut notes = Vec::new();
-        if look.claim == Claim::SameButDifferent {
-            notes.push(BELOW_MARGIN.to_owned());
-        }
-        if look.clipped_share > 0.0 {
-            notes.push(format!("{:.0} % of its trials winsorized as outliers", 100.0 * look.clipped_share));
-        }
-        let unit = self.shown_unit();
-        let finite = |value: f64| value.is_finite().then_some(value / unit);
-        // "Same" is two one-sided tests: the interval that lies inside the margin is the one at their level.
-        let interval = match look.claim {
-            Claim::Same | Claim::SameButDifferent if !self.rules.robust => {
-                let (low, high) = look.contrast.interval(2.0 * look.same_level);
-                (self.rules.shown(low), self.rules.shown(high))
-            }
-            _ => look.shown_interval,
-        };
-        SettingVerdict {
-            setting: u32::try_from(look.setting).unwrap_or(u32::MAX),
-            metric: self.metric.name.clone(),
-            verdict,
-            change: finite(look.shown_effect).unwrap_or_default(),
-            absolute: self.rules.scale == Scale::Linear && !self.relative,
-            low: finite(interval.0),
-            high: finite(interval.1),
-            blocks: look.contrast.blocks,
-            decided_at: look.claimed_at,
-            predicted_blocks: look.predicted.map(|predicted| (predicted.low, predicted.high)),
-            unstable: look.unstable,
-            notes,
-        }
-    }
-
-    fn notes(&self, labels: &[String], each_ns: Option<u64>) -> Vec<String> {
-        let name = &self.metric.name;
-        let mut notes: Vec<String> = self.trouble.iter().map(|why| format!("no verdict: {why}")).collect();
-        let Some(look) = &self.last else { return notes };
-        if look.open().next().is_some() && self.is_always_zero() {
-            notes.push(format!("{name}: every trial read 0, so there is nothing to compare"));
-        }
-        let period = look.period.filter(Period::is_shown);
-        let drift = look.drift.filter(|it| self.matters(it.per_block.abs() * f64::from(look.blocks)));
-        notes.extend(drift.map(|it| disturbed::drift(name, it, &self.rules, period.is_some())));
-        notes.extend(period.map(|it| disturbed::period(name, it, each_ns)));
-        if let Some(change) = look.change_point.filter(|change| change.flagged && self.matters(change.size.abs())) {
-            notes.push(format!("{name} changed its level after block {}", change.after_blocks));
-        }
-        if look.step > self.rules.margin * (1.0 + ROUNDING) {
-            let percent = |share: f64| format!("{:.2} %", 100.0 * share);
-            let (step, margin) = match self.rules.scale {
-                Scale::Log => (percent(look.step), percent(self.rules.margin)),
-                Scale::Linear => (format!("{:.3}", look.step), format!("{:.3}", self.rules.margin)),
-            };
-            notes.push(format!(
-                "{name} is read in steps of {step}, more than the margin of {margin}: that settings are the same is seldom shown; \
-                 longer trials, a finer meter or a larger --margin would help"
-            ));
-        }
-        notes.extend(look.carried.filter(CarryOver::withholds_same).map(|it| carried::note(&self.metric, it)));
-        if let Some(after) = look.after.filter(AfterEffect::is_shown).filter(|after| self.matters(after.effect.abs())) {
-            notes.push(carried::after_note(&self.metric, &labels[after.setting], after, &self.rules));
-        }
-        if look.first_block_dropped {
-            notes.push(format!("{name}: the first block was still settling and was not used"));
-        }
-        if look.reference_unstable {
-            notes.push(format!(
-                "{name}: {} is noisier than the others, and is in every comparison, so verdicts take more blocks",
-                labels[0]
-            ));
-        }
-        for setting in look.settings.iter().filter(|setting| setting.unstable) {
-            let minds = self.two_minds(setting).map_or_else(String::new, |minds| format!("; {minds}"));
-            notes.push(format!(
-                "{name}: {} is unstable (noisier than the others, or of two minds), so its verdict takes more blocks{minds}",
-                labels[setting.setting]
-            ));
-        }
-        notes.extend(self.rare(look, labels));
-        notes.extend(self.clipped(look, labels));
-        notes
-    }
-
-    /// Whether an effect of this size, on the scale of the differences, is worth a sentence: meters without noise show the smallest ones.
-    fn matters(&self, size: f64) -> bool {
-        size >= WORTH_A_NOTE * self.rules.margin_on_scale()
-    }
-
-    /// Rare trials far from a setting's typical one: a verdict of the typical trial says nothing of them.
-    fn rare<'a>(
-        &'a self,
-        look: &'a powerband_stats::TableLook,
-        labels: &'a [String],
-    ) -> impl Iterator<Item = String> + 'a {
-        let settings = look.settings.iter().map(|setting| (setting.setting, setting.rare));
-        let all = std::iter::once((0, look.reference_rare)).chain(settings);
-        all.filter_map(move |(setting, rare)| {
-            let rare = rare.filter(|rare| self.matters(rare.distance.abs()))?;
-            let far = match self.rules.scale {
-                Scale::Log => match self.rules.shown(rare.distance) {
-                    near if near.abs() < NEAR => format!("{:+.2} % off its typical one", 100.0 * near),
-                    far => format!("{:.2} times its typical one", 1.0 + far),
-                },
-                Scale::Linear => format!("{:+.3} from its typical one", rare.distance),
-            };
-            let (name, label) = (&self.metric.name, &labels[setting]);
-            let verb = if rare.trials == 1 { "is" } else { "are" };
-            let must = if self.rules.mean { "" } else { "; a verdict on it must hold for the mean as well" };
-            Some(format!("{name}: {} of {} trials of {label} {verb} {far}{must}", rare.trials, rare.of))
-        })
-    }
-
-    /// How often a setting is in the less wanted of its two modes.
-    fn two_minds(&self, look: &SettingLook) -> Option<String> {
-        let modes = look.modes.filter(|modes| modes.two)?;
-        let share = if self.metric.better == Better::Lower { modes.high_share } else { 1.0 - modes.high_share };
-        let trials = u64::from(look.contrast.blocks);
-        let (low, high) = wilson_interval((share * trials as f64).round() as u64, trials);
-        Some(format!(
-            "it is in the less wanted of two modes in {:.0} % of its trials ({:.0} .. {:.0})",
-            100.0 * share,
-            100.0 * low,
-            100.0 * high
-        ))
-    }
-
-    /// The trials that were pulled in, by setting and block.
-    fn clipped(&self, look: &powerband_stats::TableLook, labels: &[String]) -> Option<String> {
-        let mut told: Vec<String> = look
-            .clipped
-            .iter()
-            .take(CLIPPED_TOLD)
-            .map(|(block, slot)| format!("{} in block {}", labels[slot.setting], block + 1))
-            .collect();
-        if look.clipped.len() > CLIPPED_TOLD {
-            told.push(format!("{} others", look.clipped.len() - CLIPPED_TOLD));
-        }
-        (!told.is_empty()).then(|| format!("{}: outliers winsorized: {}", self.metric.name, told.join(", ")))
+        self.censored.notes(&self.labels).chain(of_metrics).chain(self.requiring.notes(level)).collect()
     }
 }

@@ -1,17 +1,9 @@
 //! The level of a metric at a setting: typical value and its interval, over all valid trials.
 use powerband_record::Level;
-use powerband_stats::Table;
 use powerband_stats::distribution::t_upper_quantile;
 
 /// Tail of the 95 % interval.
 const TAIL: f64 = 0.025;
-
-/// The level of a metric at a setting of blocks; its mean rather than its typical value where that is asked for.
-pub(crate) fn level(metric: &str, setting: usize, table: &Table, mean: bool) -> Option<Level> {
-    let in_block = |block| table.block(block).filter(|(slot, _)| slot.setting == setting).map(|(_, value)| value);
-    let values: Vec<f64> = (0..table.blocks()).flat_map(in_block).collect();
-    level_of(metric, u32::try_from(setting).unwrap_or(u32::MAX), &values, !mean)
-}
 
 /// Geometric mean with a t interval on the log scale when that is wanted and every value is positive, else the arithmetic mean. Unlike a
 /// difference inside blocks, a level is not protected against drift. Of values none of which is negative (times, counts) the

@@ -7,6 +7,7 @@ mod asked;
 mod bench;
 mod calibrating;
 mod carried;
+mod censored;
 mod choice;
 mod cooling;
 mod cost;

@@ -28,8 +28,11 @@ struct Item {
 #[derive(Default)]
 struct Samples {
     values: Vec<f64>,
-    /// All histograms added up, and what its unit is in the metric's.
+    /// How many values there were before the block under way.
+    before: usize,
+    /// All histograms of earlier blocks added up, those of the block under way, and what their unit is in the metric's.
     merged: Latencies,
+    latest: Latencies,
     factor: f64,
     /// Trials without a histogram behind the metric.
     without: u32,
@@ -60,6 +63,22 @@ impl Requiring {
         }
     }
 
+    /// A new block begins.
+    pub(crate) fn begin_block(&mut self) {
+        for samples in self.items.iter_mut().flat_map(|item| &mut item.samples) {
+            samples.before = samples.values.len();
+            samples.merged.merge(&std::mem::take(&mut samples.latest));
+        }
+    }
+
+    /// Forgets the trials of the block under way, which was not finished.
+    pub(crate) fn forget_block(&mut self) {
+        for samples in self.items.iter_mut().flat_map(|item| &mut item.samples) {
+            samples.values.truncate(samples.before);
+            samples.latest = Latencies::new();
+        }
+    }
+
     /// A valid trial of a setting.
     pub(crate) fn take(&mut self, setting: usize, outcome: &Outcome) {
         for item in self.items.iter_mut().filter(|item| !item.requirement.relative) {
@@ -72,17 +91,19 @@ impl Requiring {
             match behind {
                 Some((histogram, factor)) => {
                     samples.factor = factor;
-                    histogram.iter().for_each(|&(value, times)| samples.merged.record(value, times));
+                    histogram.iter().for_each(|&(value, times)| samples.latest.record(value, times));
                 }
                 None => samples.without += 1,
             }
         }
     }
 
-    /// A trial that is void for what it lost.
+    /// A trial that is void for what it lost, of which the limit is one.
     pub(crate) fn lost(&mut self, setting: usize, lost_percent: f64) {
         for item in self.items.iter_mut().filter(|it| !it.requirement.relative && is_loss(&it.requirement.metric)) {
-            item.samples.get_mut(setting).into_iter().for_each(|samples| samples.lost.push(lost_percent));
+            let Some(samples) = item.samples.get_mut(setting) else { continue };
+            samples.values.push(lost_percent);
+            samples.lost.push(lost_percent);
         }
     }
 
@@ -136,7 +157,7 @@ impl Requiring {
 
     fn absolute(&self, item: &Item, samples: &Samples, spending: &Spending) -> Option<Found> {
         let Requirement { relation, limit, .. } = item.requirement;
-        let log = limit > 0.0 && samples.values.iter().all(|&value| value > 0.0);
+        let log = !is_loss(&item.requirement.metric) && limit > 0.0 && samples.values.iter().all(|&value| value > 0.0);
         let scaled = |value: f64| if log { libm::log(value) } else { value };
         let values: Vec<f64> = samples.values.iter().map(|&value| scaled(value)).collect();
         let contrast = level(&values, samples.merged(item.share).map(scaled))?;
@@ -229,7 +250,10 @@ fn broken_by_loss(item: &Item, setting: usize) -> Option<RequirementStanding> {
 impl Samples {
     /// The percentile of all trials' values together, in the metric's unit, where every trial has its histogram.
     fn merged(&self, share: Option<f64>) -> Option<f64> {
-        let quantile = share.filter(|_| self.without == 0).and_then(|share| self.merged.quantile(share))?;
+        let share = share.filter(|_| self.without == 0)?;
+        let mut all = self.merged.clone();
+        all.merge(&self.latest);
+        let quantile = all.quantile(share)?;
         Some(quantile as f64 * self.factor)
     }
 }

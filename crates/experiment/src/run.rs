@@ -93,11 +93,11 @@ impl Course for Blocks<'_> {
         let results = calibrating.map(|it| it.results(self.started, self.judging.spending()));
         let (calibrations, untold) = results.unwrap_or_default();
         self.notes.extend(untold);
-        let levels = self.judging.levels();
+        self.judging.keep_blocks(self.blocks);
         if self.looked_at < self.blocks {
-            self.judging.keep_blocks(self.blocks);
             self.look_at_all();
         }
+        let levels = self.judging.levels();
         self.notes.extend(self.judging.notes());
         Found {
             blocks: self.blocks,
@@ -210,9 +210,7 @@ impl<'a> Blocks<'a> {
                     return Ok(());
                 }
                 Err(why) => {
-                    if let Void::Lossy { lost_percent, .. } = &why {
-                        self.judging.lost(slot.setting, *lost_percent);
-                    }
+                    self.judging.void(slot, &why, trials.ran());
                     last = why;
                 }
             }

@@ -381,12 +381,23 @@ pub struct SettingVerdict {
     /// Its own noise is larger than the others'.
     #[serde(default)]
     pub unstable: bool,
+    /// Why it is undecided although its interval would decide it, in words that follow "undecided".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
     /// What must be known with it, a sentence each (a difference below the margin, a share clipped, …).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl SettingVerdict {
+    /// Takes back "better" and "same", with the reason.
+    pub fn withhold(&mut self, why: &str) {
+        if matches!(self.verdict, Verdict::Better | Verdict::Same) {
+            (self.verdict, self.decided_at) = (Verdict::Undecided, None);
+            self.withheld = Some(why.to_owned());
+        }
+    }
+
     /// Whether it is "better" or "worse".
     #[must_use]
     pub fn is_difference(&self) -> bool {

@@ -311,6 +311,9 @@ pub struct VerdictRow {
     pub predicted_blocks: Option<(u32, u32)>,
     /// Noise larger than the others'.
     pub unstable: bool,
+    /// Why it is undecided although its interval would decide it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
     /// What must be known with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -11,7 +11,7 @@ use crate::spending::Spending;
 use crate::steady::{FirstBlock, first_block};
 use crate::table::Table;
 use crate::trials::Trials;
-use crate::verdict::{Claim, SettingLook, TableLook};
+use crate::verdict::{Claim, TableLook};
 use std::sync::Arc;
 
 mod describe;
@@ -22,8 +22,8 @@ const ROUNDING: f64 = 1e-15;
 /// Judges one metric of one experiment. Feed it the growing table once after every completed block.
 ///
 /// Several judges may look at the same blocks, one a metric. Which settings leave the race is the caller's decision:
-/// a setting claimed here may go on being measured for another metric, and what it yields after its claim is not used
-/// by this judge, so it cannot move the others.
+/// a setting claimed here may go on being measured for another metric. Its claim stays then, and its numbers are those of
+/// the latest look.
 #[derive(Debug, Clone)]
 pub struct MetricJudge {
     rules: Rules,
@@ -53,14 +53,19 @@ struct Seen {
 struct State {
     /// Blocks in which it could be compared, at its latest test.
     tested_at: u32,
-    /// Blocks of the table at its claim: later cells are not used.
-    left_at: Option<usize>,
-    /// The look that claimed it.
-    claimed: Option<SettingLook>,
+    claimed: Option<Claimed>,
     /// Its latest comparison.
     contrast: Option<Contrast>,
     /// One-sided p values and levels of the latest test.
     test: Test,
+}
+
+/// A claim.
+#[derive(Debug, Clone, Copy)]
+struct Claimed {
+    claim: Claim,
+    /// Blocks of its setting then.
+    at: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -69,11 +74,13 @@ struct Test {
     p_same: f64,
     level: f64,
     same_level: f64,
+    /// Share of the error rate that its difference has.
+    alpha: f64,
 }
 
 impl Default for Test {
     fn default() -> Self {
-        Self { p: 1.0, p_same: 1.0, level: 0.0, same_level: 0.0 }
+        Self { p: 1.0, p_same: 1.0, level: 0.0, same_level: 0.0, alpha: 0.0 }
     }
 }
 
@@ -115,7 +122,7 @@ impl MetricJudge {
         self.states.iter().map(State::claim)
     }
 
-    /// The latest comparison of a setting (from 1) with the reference; that of its claim once it is claimed.
+    /// The latest comparison of a setting (from 1) with the reference.
     #[must_use]
     pub fn contrast(&self, setting: usize) -> Option<&Contrast> {
         self.states.get(setting.checked_sub(1)?)?.contrast.as_ref()
@@ -154,12 +161,11 @@ impl MetricJudge {
             return Err(Error::TooFewBlocks { have, need: self.first_look as usize });
         }
         self.load(table)?;
-        self.test(table.blocks());
+        self.test();
         Ok(())
     }
 
-    /// The model of every block of the table, from which any two settings are compared. Blocks measured after a setting's claim
-    /// count here, each comparison being a question of its own.
+    /// The model of every block of the table, from which any two settings are compared.
     ///
     /// # Errors
     /// `TooFewTrials`, `NotFinite`, `NotPositive`.
@@ -195,37 +201,41 @@ impl MetricJudge {
         if referenced { Ok(comparable) } else { Err(Error::NoReference) }
     }
 
-    /// Fits the model to what counts, and compares every open setting with the reference.
+    /// Fits the model to what counts, and compares every setting with the reference.
     fn load(&mut self, table: &Table) -> Result<(), Error> {
-        let trials = Trials::new(table, self.rules.scale, |block, setting| {
-            let left = setting > 0 && self.states[setting - 1].left_at.is_some_and(|at| block >= at);
-            !(left || self.skipped(block))
-        })?;
+        let trials = Trials::new(table, self.rules.scale, |block, _| !self.skipped(block))?;
         let model = trials.model(self.rules.winsorise && !self.rules.robust, self.rules.block_levels)?;
-        for (setting, state) in (1..).zip(&mut self.states).filter(|(_, state)| state.claimed.is_none()) {
-            state.contrast = model.contrast(setting, 0).or(state.contrast.take());
+        for (setting, state) in (1..).zip(&mut self.states) {
+            let latest = model.contrast(setting, 0);
+            // What was claimed is compared anew with each new trial of its own.
+            let is_new = |contrast: &Contrast| state.claimed.is_none() || contrast.blocks > state.tested_at;
+            state.contrast = latest.filter(is_new).or(state.contrast.take());
         }
         self.seen = Seen { rare: rare(&trials), carried: model.carry_over(), model: Some(model), trials };
         Ok(())
     }
 
-    /// Tests every open setting that has a new block, and records what is claimed.
-    fn test(&mut self, table_blocks: usize) {
+    /// Tests every setting that has a new block, and records what is claimed of those still open.
+    fn test(&mut self) {
         let mut waiting: Vec<usize> = Vec::with_capacity(self.settings);
         let same = self.rules.same_level(self.settings);
         for index in 0..self.settings {
             let state = &self.states[index];
-            let Some(contrast) = state.contrast.as_ref().filter(|_| state.claimed.is_none()) else { continue };
+            let Some(contrast) = &state.contrast else { continue };
             let blocks = contrast.blocks;
             if blocks <= state.tested_at || blocks < self.first_look {
                 continue;
             }
             let same_level = self.level(same, blocks);
             let (p, p_same) = self.p_values(index + 1, contrast);
+            let alpha = state.test.alpha;
+            let level = if state.claimed.is_some() { self.level(alpha, blocks) } else { 0.0 };
             let state = &mut self.states[index];
             state.tested_at = blocks;
-            state.test = Test { p, p_same, level: 0.0, same_level };
-            waiting.push(index);
+            state.test = Test { p, p_same, level, same_level, alpha };
+            if state.claimed.is_none() {
+                waiting.push(index);
+            }
         }
         let different = self.step_down(&waiting);
         let left = self.rules.difference_level(self.sharing(different.len()));
@@ -237,11 +247,12 @@ impl MetricJudge {
             let differs = different.contains(&index);
             if !differs {
                 let level = self.level(left, state.tested_at);
-                self.states[index].test.level = level;
+                let test = &mut self.states[index].test;
+                (test.level, test.alpha) = (level, left);
             }
             let same = waiting.contains(&index) && self.is_same(index);
             if differs || same {
-                self.claim(index, differs, same, table_blocks);
+                self.claim(index, differs, same);
             }
         }
     }
@@ -270,7 +281,8 @@ impl MetricJudge {
             if ratio > 1.0 {
                 return different;
             }
-            self.states[index].test.level = level;
+            let test = &mut self.states[index].test;
+            (test.level, test.alpha) = (level, alpha);
             different.push(index);
         }
     }
@@ -344,6 +356,6 @@ impl MetricJudge {
 
 impl State {
     fn claim(&self) -> Claim {
-        self.claimed.as_ref().map_or(Claim::Open, |look| look.claim)
+        self.claimed.map_or(Claim::Open, |claimed| claimed.claim)
     }
 }

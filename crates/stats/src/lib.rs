@@ -12,8 +12,9 @@
 //!    scatter more than a variant expects.
 //! 3. Each look may spend a part of the error rate ([`Spending`]); no number of blocks need be fixed beforehand. Over
 //!    settings, differences are corrected by Holm's steps.
-//! 4. A setting is claimed higher, lower, or the same within a margin ([`Claim`]); claims stay. What stays open has an
-//!    interval that is valid at every look, and a [`Prediction`] of the blocks that would decide it.
+//! 4. A setting is claimed higher, lower, or the same within a margin ([`Claim`]); claims stay, with the numbers of the
+//!    latest look. What stays open has an interval that is valid at every look, and a [`Prediction`] of the blocks that
+//!    would decide it.
 //!
 //! A [`Knee`] asks instead for the cheapest setting that is good enough, or the best one. [`Pairs`] says which settings
 //! are alike. What must hold at the beginning is in [`steady`], what is suspicious in [`modes`], [`carry_over`], [`drift`]
@@ -52,6 +53,7 @@ mod verdict;
 pub mod apart;
 pub mod calibrate;
 pub mod distribution;
+pub mod exact;
 pub mod fleet;
 pub mod limit;
 pub mod modes;

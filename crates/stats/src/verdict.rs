@@ -44,7 +44,7 @@ impl Claim {
     }
 }
 
-/// One setting at one look. Of a setting already claimed: as it was when it was claimed.
+/// One setting at one look.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SettingLook {
     /// The setting, from 1.
@@ -72,8 +72,6 @@ pub struct SettingLook {
     pub claimed_at: Option<u32>,
     /// When an open setting would be decided.
     pub predicted: Option<Prediction>,
-    /// Share of its trials that were pulled in.
-    pub clipped_share: f64,
     /// Whether its spread stands out or its trials fall into two regimes.
     pub unstable: bool,
     /// Two regimes among its trials, if they were looked for.

@@ -43,7 +43,14 @@ fn told(plan: &Started, finding: &Finding, journal: &[Event]) -> String {
     assert_eq!((finding.voids as usize, finding.trials as usize), (voids, done));
     assert!(matches!(journal.last(), Some(Event::Closed(last)) if last == finding));
     let of_rate = finding.levels.iter().filter(|level| level.metric == "rate_mbit_s").map(|level| level.trials);
-    assert!(finding.levels.is_empty() || of_rate.sum::<u32>() == finding.trials, "{:?}", finding.levels);
+    // What a block brought that was cut short counts nowhere.
+    let whole = |event: &Event| match event {
+        Event::TrialStarted(it) if (1..=finding.blocks).contains(&it.block) => Some(it.trial),
+        _ => None,
+    };
+    let whole: Vec<u32> = journal.iter().filter_map(whole).collect();
+    let counted = count(journal, |event| matches!(event, Event::TrialDone { trial, .. } if whole.contains(trial)));
+    assert_eq!(of_rate.sum::<u32>() as usize, counted, "{:?}", finding.levels);
     assert!(plan.budget_ns.is_none_or(|budget_ns| plan.calibration || finding.at_ns <= budget_ns));
     let label = |setting: u32| plan.settings[setting as usize].label.clone();
     let mut all = String::new();
@@ -54,7 +61,8 @@ fn told(plan: &Started, finding: &Finding, journal: &[Event]) -> String {
     for it in &finding.verdicts {
         let (name, low, high) = (label(it.setting), it.low.unwrap_or(f64::NAN), it.high.unwrap_or(f64::NAN));
         let change = format!("{:.3} [{low:.3}, {high:.3}] by {} blocks", it.change, it.blocks);
-        writeln!(all, "    {name} {}: {:?} {change}", it.metric, it.verdict).unwrap();
+        let withheld = it.withheld.iter().map(|why| format!(", {why}")).collect::<String>();
+        writeln!(all, "    {name} {}: {:?} {change}{withheld}", it.metric, it.verdict).unwrap();
     }
     for it in &finding.requirements {
         let (found, which) = (&it.found, &plan.requirements[it.requirement as usize]);
@@ -215,6 +223,34 @@ fn with(seed: u64, name: &'static str, at: impl Fn(&PlannedTrial) -> f64 + 'stat
         outcome.metrics.insert(name.into(), value);
         Ok(outcome)
     })
+}
+
+/// Every run above a length of the second setting's is killed.
+fn killed(seed: u64, above: f64) -> Answer {
+    let mut all = noisy(seed, 0.04, vec![1.0, 1.0]);
+    Box::new(move |trial| {
+        let outcome = all(trial)?;
+        let is_long = trial.setting == 1 && outcome.metrics["rate_mbit_s"] < above;
+        if is_long { Err(Void::LoadFailed { why: "killed".into() }) } else { Ok(outcome) }
+    })
+}
+
+#[test]
+fn what_is_left_of_killed_trials_is_not_called_better() {
+    holds(
+        "killed",
+        vec![
+            ("a b, seed 41, blocks 60, least 60", killed(41, 97.0)),
+            ("a b, seed 41, blocks 60, least 60", killed(41, 0.0)),
+        ],
+    );
+}
+
+/// Losses in a part of all trials: void for the rates, and known all the same.
+#[test]
+fn a_trial_void_for_its_loss_counts_for_its_limit() {
+    let part = |trial: u32| if trial % 5 < 2 { 3.0 } else { 0.0 };
+    holds("lossy", vec![("a b, seed 31, blocks 30, shown lost_percent, limit lost_percent<=1", lost(31, part))]);
 }
 
 fn lost(seed: u64, of_second: impl Fn(u32) -> f64 + 'static) -> Answer {

@@ -173,6 +173,7 @@ fn verdict(verdict: &SettingVerdict) -> VerdictRow {
         predicted_blocks: verdict.predicted_blocks,
         absolute: verdict.absolute,
         unstable: verdict.unstable,
+        withheld: verdict.withheld.clone(),
         notes: verdict.notes.clone(),
     }
 }

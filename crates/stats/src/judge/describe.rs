@@ -1,6 +1,6 @@
 //! From what the judge knows to what it tells.
 
-use super::{MetricJudge, Seen, State};
+use super::{Claimed, MetricJudge, Seen, State};
 use crate::drift::{change_point, drift};
 use crate::mixed::{Contrast, MixedModel};
 use crate::modes::modes;
@@ -10,28 +10,32 @@ use crate::steady::FirstBlock;
 use crate::verdict::{Claim, SettingLook, TableLook};
 
 impl MetricJudge {
-    /// Records a claim as it stands at this look.
-    pub(super) fn claim(&mut self, index: usize, differs: bool, same: bool, table_blocks: usize) {
-        let Some(contrast) = &self.states[index].contrast else { return };
+    /// Records a claim.
+    pub(super) fn claim(&mut self, index: usize, differs: bool, same: bool) {
+        let state = &mut self.states[index];
+        let Some(contrast) = &state.contrast else { return };
         let claim = match (differs, same) {
             (true, true) => Claim::SameButDifferent,
             (false, _) => Claim::Same,
             (true, false) if contrast.effect > 0.0 => Claim::Higher,
             (true, false) => Claim::Lower,
         };
-        let mut look = self.setting_look(index, contrast.clone());
-        look.claim = claim;
-        // How large a difference is, steps of the readings may hide; its sign is shown, as rounding keeps the order.
-        match claim {
-            Claim::Higher => look.interval.0 = look.interval.0.max(0.0),
-            Claim::Lower => look.interval.1 = look.interval.1.min(0.0),
-            Claim::Open | Claim::Same | Claim::SameButDifferent => {}
-        }
+        state.claimed = Some(Claimed { claim, at: contrast.blocks });
+    }
+
+    /// A look in which what was claimed earlier stands: of the interval, the part that the claim allows is shown. How large a
+    /// difference is, steps of the readings may hide too; its sign is shown, as rounding keeps the order.
+    fn under(&self, Claimed { claim, at, .. }: Claimed, mut look: SettingLook) -> SettingLook {
+        let margin = self.rules.margin_on_scale();
+        let (least, most) = match claim {
+            Claim::Higher => (0.0, f64::INFINITY),
+            Claim::Lower => (f64::NEG_INFINITY, 0.0),
+            Claim::Open | Claim::Same | Claim::SameButDifferent => (-margin, margin),
+        };
+        look.interval = (look.interval.0.clamp(least, most), look.interval.1.clamp(least, most));
         look.shown_interval = (self.rules.shown(look.interval.0), self.rules.shown(look.interval.1));
-        look.claimed_at = Some(look.contrast.blocks);
-        let state = &mut self.states[index];
-        state.claimed = Some(look);
-        state.left_at = Some(table_blocks);
+        look.shown_effect = self.rules.shown(look.contrast.effect.clamp(least, most));
+        SettingLook { claim, claimed_at: Some(at), ..look }
     }
 
     /// Everything, after a successful advance.
@@ -39,10 +43,10 @@ impl MetricJudge {
         let Seen { trials, model, rare, carried } = &self.seen;
         let settings = (0..self.settings).filter_map(|index| {
             let state = &self.states[index];
-            if let Some(look) = &state.claimed {
-                return Some(look.clone());
-            }
             let contrast = state.contrast.clone()?;
+            if let Some(claimed) = state.claimed {
+                return Some(self.under(claimed, self.setting_look(index, contrast)));
+            }
             let predicted = predict(&contrast, &self.course());
             Some(SettingLook { predicted, ..self.setting_look(index, contrast) })
         });
@@ -100,7 +104,6 @@ impl MetricJudge {
             claim: Claim::Open,
             claimed_at: None,
             predicted: None,
-            clipped_share: self.clipped_share(setting),
             unstable: noisier || modes.is_some_and(|m| m.two),
             modes,
             rare: self.seen.rare.get(setting).copied().flatten(),
@@ -115,12 +118,5 @@ impl MetricJudge {
             block.iter().filter(move |trial| trial.setting == setting).map(move |trial| trial.value - level)
         });
         own.collect()
-    }
-
-    fn clipped_share(&self, setting: usize) -> f64 {
-        let Seen { trials, model: Some(model), .. } = &self.seen else { return 0.0 };
-        let own = trials.all().iter().zip(model.clipped()).filter(|(trial, _)| trial.setting == setting);
-        let (clipped, all) = own.fold((0, 0), |(clipped, all), (_, is)| (clipped + usize::from(*is), all + 1));
-        clipped as f64 / all.max(1) as f64
     }
 }

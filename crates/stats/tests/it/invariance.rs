@@ -127,28 +127,6 @@ proptest! {
             prop_assert_eq!(mirrored(a.claim), b.claim);
         }
     }
-
-    /// What a claimed setting yields later is another metric's affair.
-    #[test]
-    fn a_claimed_setting_moves_nobody_afterwards((m, rows) in experiment(), later in -1e3..1e3_f64) {
-        let rules = linear(0.7);
-        let whole = build(m, &rows);
-        let mut with = MetricJudge::new(m, rules.clone(), spending()).unwrap();
-        let mut without = MetricJudge::new(m, rules, spending()).unwrap();
-        let (mut noisy, mut bare) = (whole.clone(), whole.clone());
-        for blocks in 1..=whole.blocks() {
-            let looks = (with.look(&noisy.prefix(blocks)), without.look(&bare.prefix(blocks)));
-            let gone: Vec<usize> =
-                without.claims().enumerate().filter(|(_, c)| !c.is_open()).map(|(index, _)| index + 1).collect();
-            if blocks < whole.blocks() {
-                for setting in gone {
-                    noisy.set(blocks, Slot::first(setting), later).unwrap();
-                    bare.clear(blocks, Slot::first(setting)).unwrap();
-                }
-            }
-            prop_assert_eq!(looks.0, looks.1);
-        }
-    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ use crate::{ExperimentEnd, Model, advice, calibration, commands, no_advice, requ
 
 /// Settings named in one clause.
 const NAMED: usize = 3;
+/// Why a verdict is open, where nothing else is known.
+const INCONCLUSIVE: &str = "inconclusive";
 /// Metrics besides the decision metrics in one sentence.
 const BESIDES: usize = 2;
 
@@ -201,15 +203,21 @@ fn unadvised(model: &Model) -> Vec<String> {
     }
 }
 
+/// A verdict, and why it is withheld.
+type Found<'m> = (Verdict, Option<&'m str>);
+
 /// Settings with the same verdicts together: `ondemand and conservative: same requests/s, better power, worse mean latency`.
 fn by_pattern(model: &Model, judged: &[(usize, &Metric)]) -> Vec<String> {
-    let mut groups: Vec<(Vec<Option<Verdict>>, Vec<u32>)> = Vec::new();
+    let mut groups: Vec<(Vec<Option<Found>>, Vec<u32>)> = Vec::new();
     let all: Vec<u32> = (0_u32..).zip(&model.settings).skip(1).map(|(setting, _)| setting).collect();
     // As the table ranks them: it shows those that are named first.
     for setting in ranked(model, &all) {
         let report = model.settings.get(setting as usize);
-        let verdict = |(place, _): &(usize, &Metric)| Some(report?.verdicts.get(*place)?.as_ref()?.verdict);
-        let pattern: Vec<Option<Verdict>> = judged.iter().map(verdict).collect();
+        let found = |(place, _): &(usize, &Metric)| {
+            let verdict = report?.verdicts.get(*place)?.as_ref()?;
+            Some((verdict.verdict, verdict.withheld.as_deref()))
+        };
+        let pattern: Vec<Option<Found>> = judged.iter().map(found).collect();
         if pattern.iter().all(Option::is_none) {
             continue;
         }
@@ -218,15 +226,17 @@ fn by_pattern(model: &Model, judged: &[(usize, &Metric)]) -> Vec<String> {
             None => groups.push((pattern, vec![setting])),
         }
     }
-    let sentence = |(pattern, settings): &(Vec<Option<Verdict>>, Vec<u32>)| {
+    let sentence = |(pattern, settings): &(Vec<Option<Found>>, Vec<u32>)| {
         if let [one] = settings.as_slice() {
             return of_setting(model, *one);
         }
         let names: Vec<String> = settings.iter().map(|setting| model.label(*setting)).collect();
-        let clauses = pattern.iter().zip(judged).filter_map(|(verdict, (_, metric))| {
-            Some(match (*verdict)? {
-                Verdict::Undecided => format!("{} undecided (inconclusive)", noun(&metric.name)),
-                verdict => format!("{} {}", word(verdict), noun(&metric.name)),
+        let clauses = pattern.iter().zip(judged).filter_map(|(found, (_, metric))| {
+            Some(match (*found)? {
+                (Verdict::Undecided, withheld) => {
+                    format!("{} undecided ({})", noun(&metric.name), withheld.unwrap_or(INCONCLUSIVE))
+                }
+                (verdict, _) => format!("{} {}", word(verdict), noun(&metric.name)),
             })
         });
         let clauses = clauses.collect::<Vec<_>>().join(", ");
@@ -265,8 +275,9 @@ fn one(model: &Model) -> Vec<String> {
             let more = model.missing_of(std::iter::once(verdict));
             let more = more.map(|blocks| format!("; needs {}", about(blocks))).unwrap_or_default();
             said.push(format!(
-                "{}: undecided (inconclusive) after {}{}{more}.",
-                capital(&noun(&metric.name)),
+                "{}: undecided ({}) after {}{}{more}.",
+                heading(&metric.name),
+                why_open(verdict),
                 counted(verdict.blocks, "block"),
                 size.unwrap_or_default()
             ));
@@ -310,16 +321,31 @@ fn by_metric(model: &Model, place: usize, metric: &Metric) -> Option<String> {
         let margin = margin_of(model, &metric.name);
         clauses.push(format!("{} the same within {margin}", listed(model, &same)));
     }
-    let open = of(Verdict::Undecided);
+    let (withheld, open): (Vec<_>, Vec<_>) =
+        of(Verdict::Undecided).into_iter().partition(|verdict| verdict.withheld.is_some());
+    for some in withheld.chunk_by(|a, b| a.withheld == b.withheld) {
+        clauses.push(format!("{} undecided ({})", listed(model, some), why_open(some[0])));
+    }
     if !open.is_empty() {
         let more = model.missing_of(open.iter().copied());
         // Of several it is the number that decides the last one.
         let needs = if open.len() > 1 { "all decided after" } else { "needs" };
         let more = more.map(|blocks| format!(", {needs} {}", about(blocks))).unwrap_or_default();
-        clauses.push(format!("{} undecided (inconclusive{more})", listed(model, &open)));
+        clauses.push(format!("{} undecided ({INCONCLUSIVE}{more})", listed(model, &open)));
     }
-    let noun = capital(&noun(&metric.name));
+    let noun = heading(&metric.name);
     (!clauses.is_empty()).then(|| format!("{noun}: {}.", clauses.join("; ")))
+}
+
+/// Why a verdict is open.
+fn why_open(verdict: &SettingVerdict) -> &str {
+    verdict.withheld.as_deref().unwrap_or(INCONCLUSIVE)
+}
+
+/// A metric at the beginning of a sentence; a name that stays a name is spelled as it is.
+fn heading(metric: &str) -> String {
+    let noun = noun(metric);
+    if noun == metric || noun.contains('_') { noun } else { capital(&noun) }
 }
 
 fn listed(model: &Model, of: &[&SettingVerdict]) -> String {

@@ -17,11 +17,13 @@ const GAP: usize = 2;
 /// Columns of a setting's name at least, where others have to give way.
 const LABEL: usize = 14;
 /// Metrics that decide nothing, most important first, as their names begin or end.
-const IMPORTANT: [&str; 14] = [
+const IMPORTANT: [&str; 15] = [
     "power_w",
     "energy_j",
     "per_j",
     "per_w",
+    // Measured only where somebody asks for it.
+    "_mhz",
     "p99_us",
     "rtt",
     "p50_us",
