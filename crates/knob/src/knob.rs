@@ -37,7 +37,7 @@ pub trait Knob: Sync + fmt::Debug {
 
     /// Governor that must be in force at its sites.
     fn governor(&self) -> Option<&'static str> {
-        None
+        self.about().needs.strip_prefix("governor=")
     }
 
     /// Whether its file shows what came of the last request instead of the request itself. Then an equal reading does

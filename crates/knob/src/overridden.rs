@@ -73,8 +73,10 @@ pub(crate) fn by_siblings(machine: &mut dyn Look, applied: &mut Applied) {
     }
 }
 
-/// A note on frequencies about to be set while CPUs that share the clock are left as they are, and may ask for more.
-pub(crate) fn left_higher(machine: &mut dyn Look, moves: &[Move]) -> Option<String> {
+/// A note on frequencies about to be set while CPUs that share the clock are left as they are, and ask for more: surely, or
+/// perhaps.
+pub(crate) fn left_higher(machine: &mut dyn Look, moves: &[Move], surely: bool) -> Option<String> {
+    let (ask, rises) = if surely { ("ask", "stays there") } else { ("may ask", "rises with it") };
     let mut all = None;
     let is_set = |name: &str| moves.iter().any(|step| step.site.name == name);
     let mut higher: Vec<(Request, CpuList, &str)> = Vec::new();
@@ -86,21 +88,23 @@ pub(crate) fn left_higher(machine: &mut dyn Look, moves: &[Move]) -> Option<Stri
             all.retain(|policy| !is_set(&policy.name));
             all
         });
-        let highest = highest_request(machine, policy, &domain, all).filter(|it| it.khz > ours && !it.surely);
+        let highest = highest_request(machine, policy, &domain, all).filter(|it| it.khz > ours && it.surely == surely);
         higher.extend(highest.map(|request| (request, domain, policy.name.as_str())));
     }
     let theirs = shown(higher.iter().map(|(request, ..)| request.khz).max()?);
     if let [(Request { policy: sibling, .. }, domain, ours)] = &higher[..] {
+        let asks = if surely { "asks" } else { ask };
         return Some(format!(
-            "{sibling}, which shares its frequency (cpus {domain}) and may ask for {theirs}: the frequency of {ours} rises with it"
+            "{sibling}, which shares its frequency (cpus {domain}), {asks} for {theirs}: the frequency of {ours} {rises}"
         ));
     }
     let more = higher.len().saturating_sub(NAMED);
     let named: Vec<&str> = higher.iter().take(NAMED).map(|(request, ..)| request.policy.as_str()).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Some(format!(
-        "{}{more} share their frequency with policies set here and may ask for up to {theirs}: it rises with theirs",
-        named.join(", ")
+        "{}{more} share their frequency with policies set here and {ask} for up to {theirs}: it {}",
+        named.join(", "),
+        if surely { rises } else { "rises with theirs" }
     ))
 }
 

@@ -48,6 +48,8 @@ pub struct PlannedSteps {
     pub lines: Vec<StepLine>,
     /// What a person should know before.
     pub notes: Vec<String>,
+    /// What the landing says of it once it is set.
+    pub(crate) foreseen: Vec<String>,
     /// Whether what could not be restored is changed all the same.
     pub(crate) accept_unrestorable: bool,
 }
@@ -221,6 +223,7 @@ pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Re
     steps.notes.dedup();
     for phase in Phase::ALL {
         let moves = moves(&steps.parts, phase, machine, false)?;
+        order::refuse_crossed(&moves, machine)?;
         for step in &moves {
             let meant = step.named.knob.stands_for(&step.value.typed(), machine, &step.site);
             let named = |meant| {
@@ -228,8 +231,11 @@ pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Re
             };
             steps.notes.extend(meant.map(named));
         }
-        steps.notes.extend(overridden::left_higher(machine, &moves));
-        let limits_stay = !steps.parts.iter().any(|part| part.named.knob.about().phase == Phase::Limit);
+        steps.notes.extend(overridden::left_higher(machine, &moves, false));
+        steps.foreseen.extend(overridden::left_higher(machine, &moves, true));
+        let limits = steps.parts.iter().map(|part| part.named.knob.about()).filter(|about| about.phase == Phase::Limit);
+        let limits: Vec<&str> = limits.map(|about| about.short).collect();
+        let limits_stay = (limits.is_empty(), !limits.contains(&"max_freq"));
         steps.lines.extend(moves.into_iter().map(|step| line(step, limits_stay, machine)));
     }
     Ok(steps)
@@ -238,7 +244,8 @@ pub fn plan(setting: &Setting, machine: &mut dyn Look, narrow: &Selection) -> Re
 /// What would be turned, in order, one line each, and the notes.
 #[must_use]
 pub fn describe_steps(steps: &PlannedSteps) -> Vec<String> {
-    steps.lines.iter().map(ToString::to_string).chain(steps.notes.iter().map(|note| format!("note: {note}"))).collect()
+    let notes = steps.notes.iter().chain(&steps.foreseen).map(|note| format!("note: {note}"));
+    steps.lines.iter().map(ToString::to_string).chain(notes).collect()
 }
 
 /// The governors a setting chooses by name.
@@ -304,6 +311,15 @@ fn under_governor(
             let why = format!(
                 "the driver of {site} chooses frequencies itself and has no governor {governor}; it heeds min_freq and max_freq, \
                  and `powerband set pstate=passive` brings the kernel's governors"
+            );
+            return Err(KnobError::absent(&named.name, why));
+        }
+        let lacking = policies.iter().find(|policy| stays && policy.lacks_governor(governor, machine));
+        if let Some(policy) = lacking {
+            let there = policy.governors(machine).unwrap_or_default().join(", ");
+            let why = format!(
+                "{} offers no governor {governor} ({there}); if it is a module, load it with: modprobe cpufreq_{governor}",
+                policy.name
             );
             return Err(KnobError::absent(&named.name, why));
         }
@@ -373,15 +389,22 @@ pub(crate) fn moves(parts: &[Part], phase: Phase, machine: &mut dyn Look, now: b
     Ok(moves)
 }
 
-/// One step; `limits_stay` where the setting moves no limit of the frequency.
-fn line(step: Move, limits_stay: bool, machine: &mut dyn Look) -> StepLine {
+/// One step, and whether the setting leaves both limits of the frequency as they are, and the upper one.
+fn line(step: Move, (limits_stay, upper_stays): (bool, bool), machine: &mut dyn Look) -> StepLine {
     let knob = step.named.knob;
     let already = knob.skips_when_equal() && step.from.as_ref().is_some_and(|from| knob.same(&step.value, from));
     let mut becomes = if already { None } else { knob.becomes(&step.value, machine, &step.site) };
-    if let (Phase::Frequency, true, Some(policy)) = (knob.about().phase, limits_stay && !already, &step.site.policy)
-        && let Value::Khz(khz) = becomes.as_ref().unwrap_or(&step.value)
+    if let (Some(policy), Value::Khz(khz), false) =
+        (&step.site.policy, becomes.as_ref().unwrap_or(&step.value), already)
     {
-        let within = overridden::within_limits(machine, policy, *khz);
+        let within = match (knob.about().phase, knob.about().short) {
+            (Phase::Frequency, _) if limits_stay => overridden::within_limits(machine, policy, *khz),
+            // Where crossed limits are taken, the lower one shows what is in force.
+            (Phase::Limit, "min_freq") if upper_stays => {
+                policy.khz(machine, "scaling_max_freq").map_or(*khz, |most| most.min(*khz))
+            }
+            _ => *khz,
+        };
         becomes = (within != *khz).then_some(Value::Khz(within)).or(becomes);
     }
     StepLine {

@@ -59,6 +59,12 @@ impl Policy {
         self.read(machine, "scaling_driver").is_ok_and(|driver| OWN_RULES.contains(&driver.as_str()))
     }
 
+    /// Whether it cannot run a governor: its driver chooses frequencies itself, or it does not offer it.
+    pub(crate) fn lacks_governor(&self, governor: &str, machine: &mut dyn Look) -> bool {
+        let offered = self.governors(machine);
+        self.has_own_rules(machine) || offered.is_some_and(|all| !all.iter().any(|it| it == governor))
+    }
+
     /// The governors it offers, in the kernel's order; `None` when it does not say.
     pub fn governors(&self, machine: &mut dyn Look) -> Option<Vec<String>> {
         let text = self.read(machine, "scaling_available_governors").ok()?;

@@ -81,7 +81,7 @@ const SAVINGS: About = About {
 pub(super) const MC_POWER_SAVINGS: PlainFile = PlainFile::new(
     &SAVINGS,
     Place::System(&[topology::SCHED_MC_POWER_SAVINGS]),
-    Takes::Number { least: 0, most: 2 },
+    Takes::Since { before: (0, 1), since: (2, 6, 29), then: (0, 2) },
     REMOVED,
     &[],
 );
@@ -96,7 +96,7 @@ pub(super) const SMT_POWER_SAVINGS: PlainFile = PlainFile::new(
         ..SAVINGS
     },
     Place::System(&[topology::SCHED_SMT_POWER_SAVINGS]),
-    Takes::Number { least: 0, most: 2 },
+    Takes::Since { before: (0, 1), since: (2, 6, 29), then: (0, 2) },
     REMOVED,
     &[],
 );

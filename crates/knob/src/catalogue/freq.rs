@@ -5,7 +5,6 @@ use crate::{About, Phase, Scope};
 /// One fixed frequency.
 pub const FREQ: FrequencyFile = FrequencyFile {
     file: "scaling_setspeed",
-    governor: Some("userspace"),
     reset: None,
     kept: Kept { at_most: None, up: true, since: (0, 0, 0) },
     about: &ABOUT,

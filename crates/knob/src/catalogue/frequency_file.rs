@@ -40,7 +40,6 @@ pub(crate) struct Kept {
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyFile {
     pub(super) file: &'static str,
-    pub(super) governor: Option<&'static str>,
     pub(super) reset: Option<Reset>,
     pub(super) kept: Kept,
     pub(super) about: &'static About,
@@ -49,10 +48,6 @@ pub struct FrequencyFile {
 impl Knob for FrequencyFile {
     fn about(&self) -> &'static About {
         self.about
-    }
-
-    fn governor(&self) -> Option<&'static str> {
-        self.governor
     }
 
     fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {

@@ -5,7 +5,6 @@ use crate::{About, Phase, Scope};
 /// The upper limit.
 pub const MAX_FREQ: FrequencyFile = FrequencyFile {
     file: "scaling_max_freq",
-    governor: None,
     reset: Some(HIGHEST),
     kept: Kept { at_most: Some("bios_limit"), up: false, since: (6, 0, 0) },
     about: &ABOUT,

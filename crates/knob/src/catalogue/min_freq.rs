@@ -5,7 +5,6 @@ use crate::{About, Phase, Scope};
 /// The lower limit.
 pub const MIN_FREQ: FrequencyFile = FrequencyFile {
     file: "scaling_min_freq",
-    governor: None,
     reset: Some(LOWEST),
     kept: Kept { at_most: None, up: true, since: (6, 0, 0) },
     about: &ABOUT,

@@ -85,7 +85,7 @@ impl Knob for PlainFile {
 
     fn landed_elsewhere(&self, reads: &str) -> Landed {
         match self.takes {
-            Takes::Number { .. } => Landed::Clamped { to: reads.to_owned() },
+            Takes::Number { .. } | Takes::Since { .. } => Landed::Clamped { to: reads.to_owned() },
             _ => Landed::ReadsOther { reads: reads.to_owned() },
         }
     }

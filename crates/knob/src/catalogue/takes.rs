@@ -17,6 +17,15 @@ pub(super) enum Takes {
         /// The most.
         most: u64,
     },
+    /// A whole number between two bounds, which changed with a kernel.
+    Since {
+        /// The least and the most before that kernel.
+        before: (u64, u64),
+        /// The kernel.
+        since: (u32, u32, u32),
+        /// The least and the most from then on.
+        then: (u64, u64),
+    },
     /// A whole number between two bounds, raised to what a file of the same folder shows by this kernel and later ones.
     Raised {
         /// The least that is not refused.
@@ -69,10 +78,10 @@ impl Takes {
             Takes::Flag => match text.to_lowercase().as_str() {
                 "on" => Ok(Value::Number(1)),
                 "off" => Ok(Value::Number(0)),
-                // The kernel stores every other number as 1.
-                _ => number(0, u64::from(u32::MAX)),
+                _ => number(0, 1),
             },
             Takes::Number { least, most } | Takes::Raised { least, most, .. } => number(least, most),
+            Takes::Since { .. } => self.here(machine).parse(about, name, text, machine, site),
             Takes::NumberOr { word, .. } if text.eq_ignore_ascii_case(word) => Ok(Value::Word(word.to_owned())),
             Takes::NumberOr { most, .. } => number(0, most),
             Takes::Words(words) => one_of(words.iter().copied(), text).map(Value::Word).map_err(wrong),
@@ -99,10 +108,20 @@ impl Takes {
         }
     }
 
+    /// The same with the bounds of this machine's kernel.
+    fn here(self, machine: &dyn Look) -> Takes {
+        let Takes::Since { before, since, then } = self else { return self };
+        // A kernel that does not say its release is taken for a new one.
+        let is_old = ((0, 0, 1)..since).contains(&release(machine));
+        let (least, most) = if is_old { before } else { then };
+        Takes::Number { least, most }
+    }
+
     pub(super) fn choices(self, machine: &mut dyn Look, site: &Site) -> Vec<Value> {
         match self {
             Takes::Flag => vec![Value::Number(0), Value::Number(1)],
             Takes::Number { least, most } if most - least < LISTED => (least..=most).map(Value::Number).collect(),
+            Takes::Since { .. } => self.here(machine).choices(machine, site),
             Takes::Words(words) => words.iter().map(|&word| Value::Word(word.to_owned())).collect(),
             Takes::Named(names) => names.iter().map(|&(_, number)| Value::Number(number)).collect(),
             Takes::Listed { file, .. } => listed(file, machine, site).into_iter().map(Value::Word).collect(),
@@ -124,7 +143,6 @@ impl Takes {
                 let shown = names.iter().find(|(word, _)| *word == reads).map(|&(_, number)| number);
                 shown.or_else(|| reads.parse().ok()) == Some(*asked)
             }
-            (Takes::Flag, Value::Number(asked)) => reads.parse() == Ok((*asked).min(1)),
             (_, Value::Number(asked)) => reads.parse() == Ok(*asked),
             (Takes::Line, asked) => asked.typed().split_whitespace().eq(reads.split_whitespace()),
             (_, asked) => asked.typed().eq_ignore_ascii_case(reads),

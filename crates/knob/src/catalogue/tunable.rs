@@ -101,10 +101,6 @@ impl Knob for Tunable {
         self.about
     }
 
-    fn governor(&self) -> Option<&'static str> {
-        Some(self.governor)
-    }
-
     fn sites(&self, name: &str, machine: &mut dyn Look, at: &Selection) -> Result<Sites, KnobError> {
         let all = policies(machine, name)?;
         let mut found = Sites::default();

@@ -138,7 +138,7 @@ impl Reach {
 /// Whether a driver chooses frequencies itself and has not the governor that a knob needs.
 fn lacks_governor(knob: &dyn Knob, sites: &[Site], machine: &mut dyn Look) -> bool {
     let mut policies = sites.iter().filter_map(|site| site.policy.as_ref());
-    knob.governor().is_some() && policies.any(|policy| policy.has_own_rules(machine))
+    knob.governor().is_some_and(|governor| policies.any(|policy| policy.lacks_governor(governor, machine)))
 }
 
 /// Governors that a policy offers; none where no policy names them.

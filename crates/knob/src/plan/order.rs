@@ -1,13 +1,75 @@
 //! Pairs of knobs that must never cross on the way: the order in which both are written.
+use powerband_machine::Look;
+
 use super::Move;
 use crate::KnobError;
+use crate::knob::release;
 
-/// Lower knob, upper knob, the upper one's value where it is not known yet, whether they may be equal.
-const PAIRS: [(&str, &str, u64, bool); 2] = [
-    ("cpufreq.min_freq", "cpufreq.max_freq", u64::MAX, true),
-    // 80 is what conservative starts with on every kernel (Linux 2.6.18 to 6.12).
-    ("conservative.down_threshold", "conservative.up_threshold", 80, false),
+/// Two knobs of which the kernel wants one below the other.
+struct Pair {
+    lower: &'static str,
+    upper: &'static str,
+    /// Names of their files, which are in one folder.
+    files: [&'static str; 2],
+    /// The upper one's value where it is not known yet.
+    unknown: u64,
+    may_equal: bool,
+    /// The kernel that takes them crossed.
+    until: (u32, u32, u32),
+}
+
+const PAIRS: [Pair; 2] = [
+    Pair {
+        lower: "cpufreq.min_freq",
+        upper: "cpufreq.max_freq",
+        files: ["scaling_min_freq", "scaling_max_freq"],
+        unknown: u64::MAX,
+        may_equal: true,
+        until: (5, 3, 0),
+    },
+    Pair {
+        lower: "conservative.down_threshold",
+        upper: "conservative.up_threshold",
+        files: ["down_threshold", "up_threshold"],
+        // What conservative starts with on every kernel (Linux 2.6.18 to 6.12).
+        unknown: 80,
+        may_equal: false,
+        until: (u32::MAX, 0, 0),
+    },
 ];
+
+/// Holds a knob of a pair that is set alone against what reads at the other.
+///
+/// # Errors
+/// [`KnobError::Value`] for one that the kernel would refuse.
+pub(super) fn refuse_crossed(moves: &[Move], machine: &mut dyn Look) -> Result<(), KnobError> {
+    for Pair { lower, upper, files, may_equal, until, .. } in &PAIRS {
+        for step in moves {
+            let is_lower = step.named.name == *lower;
+            let other = if is_lower { upper } else { lower };
+            let is_other = |it: &Move| it.named.name == *other && it.site.name == step.site.name;
+            let known = ((0, 0, 1)..*until).contains(&release(machine));
+            if !known || !is_lower && step.named.name != *upper || moves.iter().any(is_other) {
+                continue;
+            }
+            let folder = step.site.path.as_ref().and_then(|path| path.rsplit_once('/'));
+            let there =
+                folder.and_then(|(folder, _)| machine.read(&format!("{folder}/{}", files[usize::from(is_lower)])).ok());
+            let there: Option<u64> = there.and_then(|text| text.trim().parse().ok());
+            let (Some(there), Some(asked)) = (there, step.value.number()) else { continue };
+            let (low, high) = if is_lower { (asked, there) } else { (there, asked) };
+            if low > high || low == high && !may_equal {
+                let short = other.rsplit_once('.').map_or(*other, |(_, short)| short);
+                let why = format!(
+                    "{short} is {} there, and these must not cross: set both",
+                    step.named.knob.shown(&there.to_string())
+                );
+                return Err(KnobError::value(&step.named.name, format!("{} cannot be set alone: {why}", step.value)));
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Puts each pair at one site in the order that never has the lower above the upper, whichever way both move: the lower
 /// one first unless it would pass the upper one's present value. Kernels that check (cpufreq before Linux 5.3,
@@ -17,7 +79,7 @@ const PAIRS: [(&str, &str, u64, bool); 2] = [
 /// # Errors
 /// [`KnobError::Value`] when the lower one is asked to be above the upper one.
 pub(crate) fn put_in_order(moves: &mut [Move]) -> Result<(), KnobError> {
-    for (lower, upper, unknown, may_equal) in PAIRS {
+    for Pair { lower, upper, unknown, may_equal, .. } in PAIRS {
         for i in 0..moves.len() {
             if moves[i].named.name != lower {
                 continue;

@@ -294,12 +294,24 @@ fn the_daemon_cpuspeed_runs_while_it_is_set_and_leaves_nothing_behind() {
     }
     let refused = |world: &mut SimWorld, words: &str| {
         let machine = world.machine(Side::Near).unwrap();
-        apply(machine, &Setting::parse(words).unwrap(), Hold::Held, &Selection::everywhere()).unwrap_err().to_string()
+        plan(&Setting::parse(words).unwrap(), machine, &Selection::everywhere()).unwrap_err()
     };
     let why = refused(&mut with_daemon(), "governor=ondemand cpuspeed=on");
-    assert!(why.contains("set governor=userspace first"), "{why}");
+    assert!(matches!(why, KnobError::NeedsFirst { needs: "userspace", .. }), "{why}");
     let why = refused(&mut world_of("quadcore"), "governor=userspace cpuspeed=on");
-    assert!(why.contains("cpuspeed.daemon is not here") && why.contains("on a real machine declare"), "{why}");
+    assert!(matches!(why, KnobError::Absent { .. }), "{why}");
+}
+
+#[test]
+fn a_plan_foresees_what_an_old_kernel_refuses() {
+    let mut world = world_of("x3650");
+    let machine = world.machine(Side::Near).unwrap();
+    for refused in ["governor=ondemand up_threshold=10", "cpuspeed=on"] {
+        assert!(plan(&Setting::parse(refused).unwrap(), machine, &Selection::everywhere()).is_err(), "{refused}");
+    }
+    for fine in ["governor=ondemand up_threshold=11", "governor=userspace cpuspeed=on"] {
+        assert!(plan(&Setting::parse(fine).unwrap(), machine, &Selection::everywhere()).is_ok(), "{fine}");
+    }
 }
 
 #[test]

@@ -126,6 +126,9 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
     if shared.json {
         return output::print_document(&told.shape(args.dry_run, None));
     }
+    if args.dry_run && !told.rows.is_empty() {
+        told.lines.push("Nothing was set. A driver may still refuse or round a value.".to_owned());
+    }
     if !args.dry_run && told.can_be_undone(rig.world()) {
         told.lines.push(taken_back(shared));
     }

@@ -48,7 +48,7 @@ tunables! {
          Hz); the default follows from the driver's transition latency. A busy CPU is looked at on ticks only, so the \
          true period is a multiple of a tick.";
 
-    ONDEMAND_UP_THRESHOLD("up_threshold", "percent", Takes::Number { least: 1, most: 100 })
+    ONDEMAND_UP_THRESHOLD("up_threshold", "percent", Takes::Since { before: (11, 100), since: (3, 0, 0), then: (1, 100) })
         "1 to 100 (Linux 2.6: 11 to 100)", "Linux 2.6 takes nothing below 11",
         "the load above which it jumps to the highest frequency",
         "Above this load the highest frequency is chosen at once; at or below it, a frequency in proportion to the \
@@ -64,7 +64,7 @@ tunables! {
     ONDEMAND_IGNORE_NICE_LOAD("ignore_nice_load", "", Takes::Flag)
         "0 or 1", "it takes 0 or 1",
         "whether the time of niced programs counts as idle",
-        "With 1, programs that run niced do not raise the frequency. Every number above 1 is stored as 1. Default 0.";
+        "With 1, programs that run niced do not raise the frequency. Default 0.";
 
     ONDEMAND_POWERSAVE_BIAS("powersave_bias", "thousandths", Takes::Number { least: 0, most: 1000 })
         "0 to 1000", "it takes 0 to 1000",
@@ -115,7 +115,7 @@ tunables! {
     CONSERVATIVE_IGNORE_NICE_LOAD("ignore_nice_load", "", Takes::Flag)
         "0 or 1", "it takes 0 or 1",
         "whether the time of niced programs counts as idle",
-        "With 1, programs that run niced do not raise the frequency. Every number above 1 is stored as 1. Default 0.";
+        "With 1, programs that run niced do not raise the frequency. Default 0.";
 }
 
 tunables! {
