@@ -25,7 +25,7 @@ impl CsvRows {
     /// `#` and a byte order mark are left out.
     ///
     /// # Errors
-    /// [`CsvError`]: a quote that is not closed, a row of another length, two columns of one name.
+    /// [`CsvError`]: a quote that is not closed, a row of another length, two columns of one name, other separators.
     pub fn parse(text: &str) -> Result<CsvRows, CsvError> {
         let text = text.trim_start_matches('\u{feff}');
         let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
@@ -33,6 +33,14 @@ impl CsvRows {
         let read = |(line, text)| Ok((line, cells(text).ok_or_else(|| wrong(line, "a quote is not closed".into()))?));
         let mut all = lines.map(read);
         let Some((line, columns)) = all.next().transpose()? else { return Ok(CsvRows::default()) };
+        for (mark, name) in [(';', "semicolons"), ('\t', "tabs")] {
+            if columns.iter().any(|column| column.contains(mark)) {
+                let why = format!(
+                    "its columns seem to be separated by {name}; save it with commas between them, and decimal points"
+                );
+                return Err(wrong(line, why));
+            }
+        }
         let twice = (1..).zip(&columns).find(|(place, name)| columns[*place..].contains(name));
         if let Some((_, name)) = twice {
             let why = format!("there are two columns '{name}', and nobody knows which of them is meant; rename one");

@@ -22,11 +22,13 @@ const BAD: &[&str] = &[
     "abort",
     "collision",
     "conflict",
+    "crash",
     "discharge",
     "drain",
     "drop",
     "dropped",
     "error",
+    "eviction",
     "fail",
     "failed",
     "failure",
@@ -38,17 +40,22 @@ const BAD: &[&str] = &[
     "leak",
     "loss",
     "lost",
+    "migration",
+    "mispredict",
+    "misprediction",
     "miss",
     "missed",
     "overhead",
+    "preemption",
     "reject",
     "rejected",
     "retransmission",
     "retransmit",
-    "retry",
     "retries",
+    "retry",
     "stall",
     "stalled",
+    "swap",
     "switch",
     "switches",
     "throttle",
@@ -60,19 +67,18 @@ const BAD: &[&str] = &[
 /// Work done, and what it is counted in.
 const GOOD: &[&str] = &[
     "accuracy",
-    "bandwidth",
+    "bitrate",
     "bogomips",
     "bops",
     "bps",
-    "count",
-    "efficiency",
+    "bw",
     "event",
     "flops",
     "fps",
     "frame",
     "gbps",
     "gflops",
-    "goodput",
+    "hashrate",
     "hit",
     "iops",
     "ipc",
@@ -83,22 +89,21 @@ const GOOD: &[&str] = &[
     "mflops",
     "mips",
     "op",
-    "ops",
     "operation",
+    "ops",
     "performance",
     "pps",
     "qps",
-    "query",
     "queries",
+    "query",
     "rate",
+    "recall",
     "request",
     "rps",
     "score",
     "speed",
-    "speedup",
-    "throughput",
-    "token",
     "tflops",
+    "token",
     "tps",
     "transaction",
     "work",
@@ -111,16 +116,19 @@ const COST: &[&str] = &[
     "duration",
     "elapsed",
     "energy",
-    "latency",
+    "eur",
     "latencies",
+    "latency",
     "memory",
     "power",
+    "price",
     "rss",
     "rtt",
     "runtime",
     "temp",
     "temperature",
     "time",
+    "usd",
     "wattage",
 ];
 /// Units of time, energy and power.
@@ -157,7 +165,13 @@ const UNITS: &[&str] = &[
 ];
 /// What turns the meaning of the other words around, as a battery's life is a time: nothing is known then.
 const UNCLEAR: &[&str] =
-    &["battery", "free", "left", "life", "lifetime", "mtbf", "remaining", "saved", "saving", "uptime"];
+    &["battery", "between", "free", "left", "life", "lifetime", "mtbf", "remaining", "saved", "saving", "uptime"];
+/// Good, whatever it is the throughput or the efficiency of.
+const ALWAYS_GOOD: &[&str] = &["bandwidth", "efficiency", "goodput", "speedup", "throughput"];
+/// What is counted, shortened: by the second, or the time it takes, where a second follows.
+const COUNTED: &[&str] = &["img", "msg", "pkt", "req", "tok", "txn"];
+/// Which of several values it is; `min` is no minute there.
+const STATISTICS: &[&str] = &["avg", "max", "mean", "median", "min", "stddev", "total"];
 /// What is moved: by the second, where a second follows.
 const AMOUNTS: &[&str] =
     &["b", "bit", "byte", "gb", "gbit", "gib", "kb", "kbit", "kib", "mb", "mbit", "mib", "tb", "tbit", "tib"];
@@ -170,6 +184,12 @@ fn is_in(words: &[&str], word: &str) -> bool {
     stems.into_iter().flatten().any(|stem| words.contains(&stem))
 }
 
+/// Whether it is work done, or thousands or millions of it: `kops`.
+fn is_good(word: &str) -> bool {
+    let thousands = word.strip_prefix(['k', 'm', 'g']).filter(|rest| rest.len() > 2);
+    [Some(word), thousands].into_iter().flatten().any(|word| is_in(GOOD, word) || is_in(ALWAYS_GOOD, word))
+}
+
 /// Which way is better of a metric of this name; `None` where no word of it shows that, or two contradict each other.
 ///
 /// What is bad in itself is better low. Of one thing by another the two words decide: work by the second or by the joule is
@@ -179,31 +199,47 @@ pub fn direction_of(name: &str) -> Option<Better> {
     let name = name.split_once('@').map_or(name, |(name, _)| name);
     let side = SIDES.into_iter().find_map(|side| name.strip_prefix(side));
     let name = side.unwrap_or(name).to_lowercase().replace('/', "_per_");
-    let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let mut words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    if words == ["count"] {
+        return Some(Better::Higher);
+    }
+    words.pop_if(|word| STATISTICS.contains(word));
     let any = |words: &[&str], of: &[&str]| words.iter().any(|word| is_in(of, word));
     let per = words.iter().rposition(|word| *word == "per").filter(|at| *at > 0);
     let (over, under) = (&words[..per.unwrap_or(words.len())], &words[per.map_or(words.len(), |at| at + 1)..]);
     if any(&words, UNCLEAR) {
         return None;
     }
+    let ends_in = |last: &[&str], before: &dyn Fn(&str) -> bool| match over {
+        [.., before_last, end] => is_in(last, end) && before(before_last),
+        _ => false,
+    };
+    let moved = ends_in(UNITS, &|word| is_in(AMOUNTS, word));
+    let always_good = any(over, ALWAYS_GOOD);
     if any(over, BAD) {
-        return Some(Better::Lower);
+        return (!always_good && !moved).then_some(Better::Lower);
     }
-    let (is_good, is_cost) = (any(over, GOOD), any(over, COST));
+    let (is_good, is_cost) = (over.iter().any(|word| is_good(word)), any(over, COST) && !always_good);
     let in_unit = over.last().is_some_and(|word| is_in(UNITS, word));
     if per.is_some() {
-        let by_cost = under.first().is_some_and(|word| is_in(COST, word) || is_in(UNITS, word));
+        let by_unit = under.first().is_some_and(|word| is_in(UNITS, word));
+        let by_cost = by_unit || under.first().is_some_and(|word| is_in(COST, word));
         return match (is_good, is_cost || in_unit) {
             (true, true) => None,
-            (false, true) => Some(Better::Lower),
+            // Of a unit by another, such as m/s and h/s, the units do not say what is counted.
+            (false, true) => (is_cost || !by_unit).then_some(Better::Lower),
             (good, false) => (good || by_cost).then_some(Better::Higher),
         };
     }
-    if let [.., amount, second] = words[..]
-        && is_in(AMOUNTS, amount)
-        && is_in(UNITS, second)
-    {
+    if moved {
         return Some(Better::Higher);
+    }
+    // Many of something and a second are a rate, or the time that they take.
+    let is_plural =
+        |word: &str| word.ends_with('s') && !["ss", "us", "is", "sys"].iter().any(|end| word.ends_with(end));
+    let several = |word: &str| is_in(COUNTED, word) || word.len() > 2 && is_plural(word);
+    if !is_cost && ends_in(&["s", "sec", "second"], &several) {
+        return None;
     }
     match (is_good, is_cost, in_unit) {
         (true, false, false) => Some(Better::Higher),
@@ -220,14 +256,18 @@ mod tests {
     fn whole_words_of_a_name_say_which_way_is_better() {
         let high = "throughput rate ops ipc score fps hits bandwidth tokens_per_s qps iops requests_per_s rate_mbit_s \
             copied_mb_s work_per_joule score_per_w count instructions_per_cycle MB/s ops/sec tx_bytes_per_s hit_rate \
-            packets_per_interrupt@eth0 queries_per_s hash_per_w";
+            packets_per_interrupt@eth0 queries_per_s hash_per_w \
+            bw_min mem_bw memory_bandwidth memory_throughput bitrate kpps mpps energy_efficiency recall hashrate fps_min kops";
         let low = "time latency p99_us delay misses watts joules errors faults error_rate errors_per_s cache_misses \
-            time_per_op ns/op joules_per_request real_s seconds ms energy_j far/power_w lost_percent ops_time_ms \
+            time_per_op ns/op sys_s process_s joules_per_request real_s seconds ms energy_j far/power_w lost_percent ops_time_ms \
             wait_time retries worker_latency retransmits discharge_rate drain_rate wakeups_per_s interrupts_per_s context_switch_rate \
-            wakeup_count gc_rate event_loop_lag";
+            wakeup_count gc_rate event_loop_lag branch_misprediction_rate eviction_rate evictions_per_s crash_rate swap_rate \
+            preemption_rate cpu_migrations_per_s usd_per_hour";
         let unknown = "operate_x workers iterate scored value x busy_percent temporary deliberate timely p99 packets time_to_first_token \
             latency_of_requests delay_between_events energy_of_work battery_life_h runtime_on_battery ops_s requests_s tok_s_x \
-            throughput_s uptime_s mtbf_h energy_saved_j free_memory speed_m/s";
+            throughput_s uptime_s mtbf_h energy_saved_j free_memory speed_m/s \
+            kops_s mops_s req_sec reqs_sec images_s samples_s rows_s packets_s h/s gc_throughput switch_mbit_s mhz_min \
+            mean_time_between_failures_h tok_s instruction_count alloc_count";
         let all = [(high, Some(Better::Higher)), (low, Some(Better::Lower)), (unknown, None)];
         for (names, wanted) in all {
             for name in names.split_whitespace().filter(|name| !name.starts_with("packets_per")) {
