@@ -146,7 +146,7 @@ pub fn restore(machine: &mut dyn Change, entries: &[EntryId], force: bool) -> Re
     let hidden: Vec<EntryId> = hidden.map(|entry| entry.id).filter(|id| !entries.contains(id)).collect();
     entries.extend(hidden);
     let in_order = order::order(&entries, &open);
-    let mut work = Work { open, ..Work::default() };
+    let mut work = Work { covered: covered(&open, &entries), open, ..Work::default() };
     let mut again = Vec::new();
     for id in in_order {
         if let Some(outcome) = work.undo(machine, id, force) {
@@ -165,9 +165,30 @@ pub fn restore(machine: &mut dyn Change, entries: &[EntryId], force: bool) -> Re
     work.restored
 }
 
+/// A file in a network namespace.
+type Place = (String, Option<u64>);
+
+/// Where an entry changes something.
+fn place(entry: &OpenEntry) -> Option<Place> {
+    Some((entry.turn.read_back.clone()?, entry.origin.net_ns))
+}
+
+/// Steps below a later one that is not undone now and has changed the same file: undone alone, an earlier step would bring back what the
+/// later one hides, and that one later what it found.
+fn covered(open: &BTreeMap<EntryId, OpenEntry>, entries: &[EntryId]) -> BTreeSet<EntryId> {
+    let others = open.values().filter(|other| !entries.contains(&other.id) && !other.turn.saves_what_is_hidden());
+    let later: BTreeMap<Place, EntryId> = others.filter_map(|other| Some((place(other)?, other.id))).collect();
+    let ours = entries.iter().filter_map(|id| open.get(id));
+    let is_covered =
+        |entry: &&OpenEntry| place(entry).and_then(|place| later.get(&place)).is_some_and(|id| *id > entry.id);
+    ours.filter(is_covered).map(|entry| entry.step).collect()
+}
+
 #[derive(Default)]
 struct Work {
     open: BTreeMap<EntryId, OpenEntry>,
+    /// Steps that are not undone before a later one.
+    covered: BTreeSet<EntryId>,
     /// Steps in which a governor is not back, so that its tunables cannot be.
     held_up: BTreeSet<EntryId>,
     /// Entries whose files are no longer what was turned, so that what reads there says nothing.
@@ -183,7 +204,8 @@ impl Work {
     /// Undoes one entry; answers why it is not back, if it is not.
     fn undo(&mut self, machine: &mut dyn Change, id: EntryId, force: bool) -> Option<Undone> {
         let path = self.open.get(&id).and_then(|entry| entry.turn.read_back.clone());
-        let newer = path.as_ref().is_some_and(|path| self.stuck.contains(path));
+        let is_covered = self.open.get(&id).is_some_and(|entry| self.covered.contains(&entry.step));
+        let newer = is_covered || path.as_ref().is_some_and(|path| self.stuck.contains(path));
         let outcome = if newer {
             Some(Undone::Failed { why: "a newer entry of the same file is not back".into() })
         } else if self.is_used(id) {

@@ -10,8 +10,8 @@ use powerband_machine::{Action, Before, EntryId, Errno, Hold, OpenEntry, Turn};
 use super::Run;
 use super::moves::{ToSave, moved_by};
 use crate::KnobError;
-use crate::error::advice;
-use crate::kernel_file::{takes_nothing, undo_of};
+use crate::error::{advice, is_denial};
+use crate::kernel_file::{is_kernel_file, takes_nothing, undo_of};
 use crate::plan::{Move, Part};
 
 /// Text of a file as it would be without one earlier command that still holds.
@@ -132,6 +132,15 @@ impl Run<'_> {
                 let note = format!("{knob} refuses the value it shows: undo will leave it at its default");
                 self.applied.notes.push(note);
                 Ok(None)
+            }
+            // What the catalogue does not know is moved by nothing that it knows.
+            Some(errno) if knob.starts_with("file:") && is_kernel_file(path) && !is_denial(errno) => {
+                let why = format!("the kernel refuses the value that is there, '{asked}': {errno}");
+                if self.accept_unrestorable {
+                    self.applied.unrestorable.push(format!("{knob} is not restored: {why}"));
+                    return Ok(None);
+                }
+                Err(KnobError::Unrestorable { knob: knob.to_owned(), path: path.to_owned(), why })
             }
             Some(errno) => Err(KnobError::Refused {
                 knob: knob.to_owned(),

@@ -1,6 +1,7 @@
 //! A trial of the undo: a file of the kernel that the catalogue does not know is written with the value it has, before it is
 //! changed. If the kernel refuses that, or changes what is next to the file, nobody could restore it.
 use std::collections::BTreeMap;
+use std::iter::once;
 
 use powerband_machine::{Action, Before, Errno, Look, Turn};
 use powerband_record::placed;
@@ -12,7 +13,7 @@ use crate::kernel_file::{is_kernel_file, not_taken_back, undo_of, written};
 use crate::knob::Turning;
 use crate::{KnobError, Named, Phase, Site, Value};
 
-/// Files next to one that are compared at most.
+/// Files that are compared at most.
 const MAX_COMPARED: usize = 64;
 
 /// Ends of the paths of settings that change without being written, so that their comparison shows nothing: the number of the
@@ -121,12 +122,27 @@ impl Run<'_> {
         self.applied.entries.retain(|&id| id != acted.entry);
         let after = self.neighbours(path);
         let moved: Vec<(String, String)> = before.into_iter().filter(|file| !after.contains(file)).collect();
+        let mut left = Vec::new();
         for (file, was) in &moved {
             let undo = undo_of(self.machine, file, was);
-            self.act(&self.kept(named, site, (file, was), undo))?;
+            // What took it and reads otherwise is found when the entry is compared.
+            if self.act(&self.kept(named, site, (file, was), undo))?.errno.is_some() {
+                let now = self.machine.read(file).unwrap_or_default();
+                left.push(format!("{file} reads {} where it read {} before", now.trim(), was.trim()));
+            }
         }
         let Some((file, _)) = moved.first() else { return Ok(Ok(())) };
-        self.unrestorable(named, path, format!("writing the value that is there changes {file}"))
+        let refused = self.unrestorable(named, path, format!("writing the value that is there changes {file}"));
+        match refused {
+            Err(cause) if !left.is_empty() => {
+                Err(KnobError::CannotRestore { cause: Box::new(cause), left, open: false })
+            }
+            refused => {
+                let words = left.into_iter().map(|left| format!("{} is not restored: {left}", named.name));
+                self.applied.unrestorable.extend(words);
+                refused
+            }
+        }
     }
 
     /// Refuses what could not be restored, unless that is accepted.
@@ -154,16 +170,17 @@ impl Run<'_> {
         }
     }
 
-    /// Settings in the folder of a file, with what they show: what can be read and written.
+    /// A file and the settings in its folder, with what they show: what can be read and written.
     fn neighbours(&mut self, path: &str) -> Vec<(String, String)> {
         let Some((folder, _)) = path.rsplit_once('/') else { return Vec::new() };
         let entries = self.machine.list(folder).unwrap_or_default();
         let settings =
             entries.into_iter().filter(|entry| !entry.folder && entry.mode & 0o222 != 0 && entry.mode & 0o444 != 0);
-        let own = path.rsplit('/').next().unwrap_or_default();
+        let own = path.rsplit('/').next().unwrap_or_default().to_owned();
         let alone = |name: &str| MOVE_ALONE.iter().any(|end| format!("{folder}/{name}").ends_with(end));
-        let names = settings.map(|entry| entry.name).filter(|name| name != own && !alone(name));
-        let names: Vec<String> = names.take(MAX_COMPARED).collect();
+        let others = settings.map(|entry| entry.name).filter(|name| *name != own);
+        let names: Vec<String> =
+            once(own.clone()).chain(others).filter(|name| !alone(name)).take(MAX_COMPARED).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let texts = self.machine.read_in(&[folder.to_owned()], &names).into_iter().flatten();
         names.iter().zip(texts).filter_map(|(name, text)| Some((format!("{folder}/{name}"), text.ok()?))).collect()

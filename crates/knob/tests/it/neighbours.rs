@@ -78,13 +78,23 @@ fn reserve(put: &mut dyn FnMut(&str, &str), text: &str) {
 
 /// What the kernel makes of a write to one of these files; nothing for the others.
 pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(), Errno>> {
-    if path.starts_with(ROOT) || !FILES.lines().any(|line| line.split(' ').next() == Some(path)) {
+    let is_known = |path: &str| {
+        FILES.lines().any(|line| line.split(' ').next() == Some(path))
+            || LOSABLE.lines().any(|line| line.split('=').next() == Some(path))
+            || path.starts_with("/proc/sys/vm/spent_")
+    };
+    if path.starts_with(ROOT) || !is_known(path) {
         return None;
     }
     let (folder, file) = path.rsplit_once('/').unwrap_or_default();
     // Switches of forwarding do nothing where nothing changes.
     let is_switch = ["forwarding", "ip_forward", "disable_ipv6"].contains(&file);
     if is_switch && fake.files[path].trim_end() == text {
+        return Some(Ok(()));
+    }
+    if path.ends_with("/driver_override") {
+        let shown = if text.trim().is_empty() { "(null)" } else { text.trim() };
+        fake.files.insert(path.to_owned(), format!("{shown}\n"));
         return Some(Ok(()));
     }
     let mut put = |path: &str, text: &str| {
@@ -101,6 +111,13 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
         (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
         (_, "nr_hugepages" | "nr_hugepages_mempolicy") => reserve(&mut put, text),
+        (_, "auto" | "spent_b") => return Some(Err(Errno::ENODEV)),
+        (VM, "spent_a") => put(&format!("{VM}/spent_b"), "0"),
+        (VM, "counting") => {
+            let text = if text == "0" { "0" } else { "1" };
+            put(path, text);
+            return Some(Ok(()));
+        }
         (VM, "twin_a") => put(&format!("{VM}/twin_b"), "0"),
         ("/proc/sys/net/ipv4", "ip_forward") | ("/proc/sys/net/ipv4/conf/all", "forwarding") => forward(&mut put, text),
         (folder, "disable_ipv6" | "forwarding") if folder.starts_with(CONF6) => conf6(&mut put, folder, file, text),
@@ -215,6 +232,76 @@ fn a_member_of_a_pair_is_left_alone_where_somebody_has_set_the_other_one() {
     assert_eq!((machine.show("/proc/sys/vm/dirty_ratio"), machine.show("/proc/sys/vm/dirty_bytes")), ("20", "0"));
 }
 
+/// What some writes would lose for good: paths, an equals sign, what they show.
+const LOSABLE: &str = include_str!("neighbours/losable.txt");
+
+#[test]
+fn what_could_be_restored_after_all_is_changed() {
+    for case in [
+        "file:/sys/class/net/eth7/mtu=1280",
+        "file:/sys/class/net/eth8/mtu=1279",
+        "file:/sys/fs/cgroup/a/io.max=\"8:0 rbps=7\"",
+        "file:/sys/devices/pci0000:00/0000:00:01.0/driver_override=x",
+        "file:/sys/fs/cgroup/a/cpu.weight.nice=-5",
+        "file:/sys/kernel/mm/damon/admin/kdamonds/0/contexts/nr_contexts=2",
+    ] {
+        let mut machine = machine();
+        for (path, text) in LOSABLE.lines().filter_map(|line| line.split_once("=")) {
+            machine.files.insert(path.to_owned(), format!("{text}\n"));
+        }
+        let before = machine.files.clone();
+        let setting = Setting::parse(case).unwrap();
+        let applied = apply(&mut machine, &setting, Hold::Held, &Selection::everywhere()).unwrap();
+        assert_ne!(machine.files, before, "{case}");
+        assert!(restore(&mut machine, &applied.entries, false).complete(), "{case}");
+        assert_eq!(machine.files, before, "{case}");
+    }
+}
+
+#[test]
+fn a_trial_that_cannot_be_taken_back_is_reported() {
+    for (case, left) in [
+        ("sysctl.vm.spent_a=5", "/proc/sys/vm/spent_b reads 0 where it read 1 before"),
+        ("sysctl.vm.counting=5", "sysctl.vm.counting reads 1 where it read 2 before"),
+    ] {
+        let mut machine = machine();
+        for (name, text) in [("spent_a", "1\n"), ("spent_b", "1\n"), ("counting", "2\n")] {
+            machine.files.insert(format!("{VM}/{name}"), text.to_owned());
+        }
+        let setting = Setting::parse(case).unwrap();
+        let error = apply(&mut machine, &setting, Hold::Held, &Selection::everywhere()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CannotRestore);
+        assert_eq!(error.to_string().matches("RESTORE INCOMPLETE").count(), 1, "{error}");
+        assert!(error.to_string().contains(left), "{error}");
+        assert!(machine.open_entries().iter().all(|entry| entry.turn.hold == Hold::Set), "{case}");
+    }
+}
+
+#[test]
+fn an_earlier_command_is_not_undone_below_a_later_one() {
+    for (first, second) in [
+        ("sysctl.vm.dirty_ratio=10", "sysctl.vm.dirty_ratio=30"),
+        ("pstate.no_turbo=0", "pstate.no_turbo=1 min_perf_pct=30"),
+    ] {
+        let mut machine = machine();
+        let before = machine.files.clone();
+        let mut set = |text: &str| {
+            let setting = Setting::parse(text).unwrap();
+            apply(&mut machine, &setting, Hold::Set, &Selection::everywhere()).unwrap().entries
+        };
+        let (one, other) = (set(first), set(second));
+        let both = machine.files.clone();
+        let early = restore(&mut machine, &one, true);
+        assert!(!early.complete() && !early.failed.is_empty(), "{early:?}");
+        assert_eq!(machine.files, both, "{first}");
+        for entries in [other, one] {
+            assert!(restore(&mut machine, &entries, false).complete(), "{first}");
+        }
+        assert_eq!(machine.files, before, "{first}");
+        assert!(machine.open_entries().is_empty(), "{first}");
+    }
+}
+
 #[test]
 fn a_file_that_could_not_be_restored_is_not_changed() {
     let cases = [
@@ -227,7 +314,22 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         ("sysctl.net.ipv6.conf.eth2.disable_ipv6=1", "eth2 would lose its addresses or routes"),
         ("sysctl.net.ipv6.conf.eth4.disable_ipv6=1", "eth4 would lose its addresses"),
         ("file:/sys/class/net/eth1/mtu=1000", "eth1 would lose its addresses or routes"),
+        ("file:/sys/class/net/eth1/mtu=0x3e8", "eth1 would lose its addresses or routes"),
+        ("file:/sys/class/net/eth5/mtu=67", "eth5 would lose its addresses or routes"),
+        ("file:/sys/class/net/eth5/mtu=68", "eth5 would lose its settings of IPv6"),
+        ("sysctl.net.ipv6.conf.eth6.disable_ipv6=1", "eth6 would lose its permanent neighbours"),
+        ("file:/sys/class/net/eth7/mtu=1279", "eth7 would lose its permanent neighbours"),
         ("file:/sys/class/net/eth3/flags=0x1002", "eth3 would lose its addresses or routes"),
+        ("file:/sys/fs/cgroup/a/cgroup.procs=8", "added to what it shows"),
+        ("file:/sys/fs/cgroup/a/cgroup.subtree_control=+cpu", "added to what it shows"),
+        ("file:/sys/class/net/bond0/bonding/slaves=-eth1", "removed from that"),
+        ("file:/sys/fs/cgroup/a/io.max=\"8:16 rbps=1\"", "a line for each device"),
+        ("file:/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds=2", "removes the folders"),
+        ("file:/sys/module/x/parameters/name=x", "it has no value"),
+        ("file:/sys/power/state=mem", "would sleep"),
+        ("file:/sys/devices/pci0000:00/0000:00:01.0/enable=0", "counts what is written"),
+        ("file:/proc/acpi/wakeup=LID0", "switches a device"),
+        ("file:/sys/kernel/mm/mempolicy/weighted_interleave/node0=3", "refuses the value that is there, 'true'"),
         ("file:/sys/devices/system/cpu/cpu0/hotplug/target=1", "it shows 0, but 200 is in force"),
         ("sysctl.vm.twin_a=5", "changes /proc/sys/vm/twin_b"),
         ("file:/sys/kernel/mm/absent=1", "does not exist"),
@@ -249,6 +351,9 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
             ("/sys/class/net/eth3/flags", "0x1003\n"),
         ] {
             machine.files.insert(file.to_owned(), text.to_owned());
+        }
+        for (path, text) in LOSABLE.lines().filter_map(|line| line.split_once("=")) {
+            machine.files.insert(path.to_owned(), format!("{text}\n"));
         }
         let before = machine.files.clone();
         let setting = Setting::parse(case).unwrap();
