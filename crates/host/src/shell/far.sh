@@ -53,10 +53,16 @@ pb_ls() {
   pb_x ls -lnLa "$1/"
 }
 
+# Whether a file has capabilities, which a write would take from it; where no program prints them, nothing is known of any.
+pb_able() {
+  case $1 in /proc/* | /sys/*) return 1 ;; esac
+  [ -f "$1" ] && [ -n "$(PATH=$PATH:/sbin:/usr/sbin; getcap "$1" || getfattr -n security.capability "$1")" ]
+}
+
 # Writes a text as one command. cat tells why not; a shell's own printf may not.
 pb_put() {
   pb_w=
-  if [ -p "$1" ]; then pb_w='Operation not supported'; return 1; fi
+  if [ -p "$1" ] || pb_able "$1"; then pb_w='Operation not supported'; return 1; fi
   pb_w=$( { printf %s "$2" | cat >"$1"; } 2>&1 )
 }
 

@@ -1,5 +1,5 @@
 //! What a network device loses for good when a write takes IPv6, or the device itself, down.
-use powerband_machine::{CommandPlace, Look};
+use powerband_machine::{CommandPlace, Errno, Look};
 
 use super::value_of;
 
@@ -128,15 +128,21 @@ fn loses_neighbours(machine: &mut dyn Look, is_it: &dyn Fn(&str) -> bool) -> Opt
     })
 }
 
-/// Whether a device has other settings of IPv6 than it begins with. Its MTU follows its link.
+/// Whether a device has other settings of IPv6 than it begins with: those of the default or, as a network namespace of its own has no
+/// default for neighbours, of the loopback device. Its MTU follows its link.
 fn loses_settings(machine: &mut dyn Look, device: &str) -> bool {
     SETTINGS.iter().any(|folder| {
-        let [own, default] = [device, "default"].map(|name| format!("{folder}/{name}"));
-        let entries = machine.list(&own).unwrap_or_default();
+        let folders = [device, "default", "lo"].map(|name| format!("{folder}/{name}"));
+        let entries = machine.list(&folders[0]).unwrap_or_default();
         let names = entries.iter().filter(|entry| !entry.folder && entry.mode & 0o200 != 0 && entry.name != "mtu");
         let names: Vec<&str> = names.map(|entry| entry.name.as_str()).collect();
-        let texts = machine.read_in(&[own, default], &names);
-        texts.first() != texts.get(1)
+        let texts = machine.read_in(&folders, &names);
+        let [own, default, loopback] = texts.as_slice() else { return false };
+        let begun = default.iter().zip(loopback).map(|(default, loopback)| match default {
+            Err(Errno::ENOENT) => loopback,
+            default => default,
+        });
+        own.iter().zip(begun).any(|(own, begun)| own != begun)
     })
 }
 

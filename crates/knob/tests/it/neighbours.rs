@@ -317,6 +317,7 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         ("file:/sys/class/net/eth1/mtu=0x3e8", "eth1 would lose its addresses or routes"),
         ("file:/sys/class/net/eth5/mtu=67", "eth5 would lose its addresses or routes"),
         ("file:/sys/class/net/eth5/mtu=68", "eth5 would lose its settings of IPv6"),
+        ("file:/sys/class/net/eth9/mtu=68", "eth9 would lose its settings of IPv6"),
         ("sysctl.net.ipv6.conf.eth6.disable_ipv6=1", "eth6 would lose its permanent neighbours"),
         ("file:/sys/class/net/eth7/mtu=1279", "eth7 would lose its permanent neighbours"),
         ("file:/sys/class/net/eth3/flags=0x1002", "eth3 would lose its addresses or routes"),

@@ -389,8 +389,11 @@ fn a_file_under_two_names_is_restored_and_one_that_a_write_would_harm_is_not_cha
     let capable = [1_u32.to_le(), 0, 0, 0, 0].map(u32::to_le_bytes).concat();
     let capable = [&0x0200_0001_u32.to_le_bytes()[..], &0x0000_2000_u32.to_le_bytes(), &capable[..12]].concat();
     if rustix::fs::setxattr(&third, "security.capability", &capable, rustix::fs::XattrFlags::empty()).is_ok() {
-        let refused = desk.run(&["with", &format!("file:{}=x", third.display()), "--", "true"]);
-        assert_eq!((refused.code, text(&third).as_str()), (Some(4), "third\n"), "{}", refused.err);
+        let setting = format!("file:{}=x", third.display());
+        for words in [&["with"][..], &["--machine", "sh:sh", "with"]] {
+            let refused = desk.run(&[words, &[&setting, "--", "true"]].concat());
+            assert_eq!((refused.code, text(&third).as_str()), (Some(4), "third\n"), "{}", refused.err);
+        }
         assert!(rustix::fs::getxattr(&third, "security.capability", &mut [0_u8; 64][..]).is_ok());
     }
 }
