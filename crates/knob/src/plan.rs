@@ -17,7 +17,7 @@ pub(crate) use device::in_one_request;
 pub use mode::preference_is_stuck;
 pub(crate) use mode::{Offer, check_governors};
 use mode::{PREFERENCE, STUCK};
-pub(crate) use order::put_in_order;
+pub(crate) use order::{put_in_order, put_moved_last};
 
 /// One assignment, resolved.
 #[derive(Clone, Debug)]
@@ -386,7 +386,7 @@ pub(crate) fn moves(parts: &[Part], phase: Phase, machine: &mut dyn Look, now: b
         }
     }
     put_in_order(&mut moves)?;
-    Ok(moves)
+    Ok(if matches!(phase, Phase::Sysctl | Phase::File) { put_moved_last(moves, machine) } else { moves })
 }
 
 /// One step, and whether the setting leaves both limits of the frequency as they are, and the upper one.

@@ -49,8 +49,8 @@ const POLICIES: [&str; 2] = ["/sys/devices/system/cpu/cpufreq/policy", "/sys/dev
 
 /// One file to save.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ToSave {
-    pub(super) path: String,
+pub(crate) struct ToSave {
+    pub(crate) path: String,
     /// Canonical name of its knob, or `file:` and its path.
     pub(super) knob: String,
     /// The policy or CPU it belongs to, or `-`.
@@ -63,7 +63,7 @@ pub(super) struct ToSave {
 
 /// The files that a write of `path` moves along, in the order of saving, for a setting that sets the knobs and files for which
 /// `sets` holds.
-pub(super) fn moved_by(machine: &mut dyn Look, path: &str, sets: &dyn Fn(&str) -> bool) -> Vec<ToSave> {
+pub(crate) fn moved_by(machine: &mut dyn Look, path: &str, sets: &dyn Fn(&str) -> bool) -> Vec<ToSave> {
     let mut found: Vec<ToSave> = Vec::new();
     for row in &TABLE.row {
         let Some(stands_for) = matched(&row.written, path) else { continue };

@@ -1,8 +1,11 @@
-//! Pairs of knobs that must never cross on the way: the order in which both are written.
+//! The order of writes that have to do with one another: pairs of knobs that must never cross on the way, and files that others move.
+use std::collections::BTreeSet;
+
 use powerband_machine::Look;
 
 use super::Move;
 use crate::KnobError;
+use crate::apply::moves::moved_by;
 use crate::knob::release;
 
 /// Two knobs of which the kernel wants one below the other.
@@ -107,4 +110,26 @@ pub(crate) fn put_in_order(moves: &mut [Move]) -> Result<(), KnobError> {
         }
     }
     Ok(())
+}
+
+/// Puts each file behind those whose write moves it along, so that it keeps the value that is asked for, and its undo finds that. Of
+/// files that move one another the order stays.
+pub(crate) fn put_moved_last(moves: Vec<Move>, machine: &mut dyn Look) -> Vec<Move> {
+    if moves.len() < 2 {
+        return moves;
+    }
+    let mut moved_by = |step: &Move| {
+        let path = step.site.path.as_deref().unwrap_or_default();
+        moved_by(machine, path, &|_| true).into_iter().map(|file| file.path).collect::<BTreeSet<_>>()
+    };
+    let mut left: Vec<(BTreeSet<String>, Move)> = moves.into_iter().map(|step| (moved_by(&step), step)).collect();
+    let mut ordered = Vec::new();
+    while !left.is_empty() {
+        let is_moved = |(_, step): &(BTreeSet<String>, Move)| {
+            step.site.path.as_ref().is_some_and(|path| left.iter().any(|(moved, _)| moved.contains(path)))
+        };
+        let place = left.iter().position(|step| !is_moved(step)).unwrap_or(0);
+        ordered.push(left.remove(place).1);
+    }
+    ordered
 }

@@ -111,6 +111,9 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
         (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
         (_, "nr_hugepages" | "nr_hugepages_mempolicy") => reserve(&mut put, text),
+        (_, "tcp_congestion_control") => {
+            put(&format!("{folder}/tcp_allowed_congestion_control"), &format!("reno {text}"));
+        }
         (_, "auto" | "spent_b") => return Some(Err(Errno::ENODEV)),
         (VM, "spent_a") => put(&format!("{VM}/spent_b"), "0"),
         (VM, "counting") => {
@@ -363,5 +366,23 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         assert!(error.kind() != ErrorKind::CannotRestore, "{error}");
         assert_eq!(machine.files, before, "{case}");
         assert!(machine.open_entries().is_empty(), "{case}");
+    }
+}
+
+#[test]
+fn a_file_that_another_one_moves_is_set_after_it() {
+    for case in [
+        "sysctl.net.ipv4.conf.lo.forwarding=0 sysctl.net.ipv4.ip_forward=1",
+        "sysctl.net.ipv4.conf.all.accept_redirects=1 sysctl.net.ipv4.ip_forward=1",
+        "sysctl.net.ipv4.tcp_allowed_congestion_control=reno sysctl.net.ipv4.tcp_congestion_control=cubic",
+    ] {
+        let mut machine = machine();
+        let before = machine.files.clone();
+        let setting = Setting::parse(case).unwrap();
+        let applied = apply(&mut machine, &setting, Hold::Set, &Selection::everywhere()).unwrap();
+        assert!(applied.inexact().is_empty(), "{case}: {:?}", applied.inexact());
+        let restored = restore(&mut machine, &applied.entries, false);
+        assert!(restored.complete(), "{case}: {restored:?}");
+        assert_eq!(machine.files, before, "{case}");
     }
 }
