@@ -410,3 +410,32 @@ fn what_a_file_moves_is_restored_however_the_file_is_spelt() {
         assert_eq!(whole(machine), before, "{turned}");
     }
 }
+
+#[test]
+fn limits_and_speeds_that_a_limit_hides_come_back_with_it() {
+    for (name, found, first, second) in [
+        ("laptop", "min_freq=1600000", "max_freq=1200000", "pstate=passive"),
+        ("amd-server", "min_freq=2000000", "max_freq=1600000", "pstate=passive"),
+    ] {
+        let mut world = SimWorld::new(Profile::builtin(name).unwrap(), None, 1).unwrap();
+        let set = |world: &mut SimWorld, words: &str| {
+            let machine = world.machine(Side::Near).unwrap();
+            let setting = Setting::parse(words).unwrap();
+            let applied = apply(machine, &setting, Hold::Set, &Selection::everywhere()).unwrap();
+            world.wait(Some(world.now_ns() + 50_000_000));
+            applied
+        };
+        set(&mut world, found);
+        let before = whole(world.machine(Side::Near).unwrap());
+        let (under, over) = (set(&mut world, first), set(&mut world, second));
+        for applied in [over, under] {
+            assert!(restore(world.machine(Side::Near).unwrap(), &applied.entries, false).left().is_empty(), "{name}");
+            world.wait(Some(world.now_ns() + 50_000_000));
+        }
+        assert_eq!(
+            changed(&before, &whole(world.machine(Side::Near).unwrap())),
+            [""; 0],
+            "{name}: {first}, then {second}"
+        );
+    }
+}

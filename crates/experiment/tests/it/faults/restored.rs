@@ -112,9 +112,9 @@ impl<'r> Excuses<'r> {
     fn was_left_behind(&self, path: &str) -> bool {
         let refused = [Fault::RefusedOnce, Fault::RefusedOften, Fault::RefusedLasting];
         let refused = refused.iter().any(|fault| self.record.tally.contains_key(fault));
-        let theirs = self.others.iter().any(|it| it.path.ends_with("scaling_governor"));
+        let theirs = self.others.iter().filter(|it| it.path.ends_with("scaling_governor")).count();
         let is_tunable = ["/ondemand/", "/conservative/", "/schedutil/"].iter().any(|folder| path.contains(folder));
-        is_tunable && theirs && (refused || !self.record.before.contains_key(path))
+        is_tunable && (theirs > 1 || (theirs == 1 && (refused || !self.record.before.contains_key(path))))
     }
 
     /// Whether the kernel may have forgotten what this file was set to.
