@@ -274,10 +274,11 @@ impl<'m> Run<'m> {
             self.applied.sites.push(Reached { named, site, asked: value, before, reads_back, landed: Landed::Already });
             return Ok(());
         }
-        if let Err(why) = self.try_undo(&named, &site, &turning)? {
+        let next_to = self.try_undo(&named, &site, &turning)?.unwrap_or_else(|why| {
             self.note_unrestorable(&named, &site, &why);
             turning.undo = None;
-        }
+            Vec::new()
+        });
         let group = match &turning.action {
             Action::MakeGroup { group, .. } => Some(group.clone()),
             Action::Coalesce { device, .. } => {
@@ -288,7 +289,7 @@ impl<'m> Run<'m> {
         };
         let is_program = matches!(turning.action, Action::Run { .. });
         let moves = site.path.as_ref().and_then(|path| self.moves.remove(path)).unwrap_or_default();
-        let acted = self.act(&Turn {
+        let turn = Turn {
             action: turning.action,
             undo: turning.undo,
             hold: self.hold,
@@ -302,7 +303,8 @@ impl<'m> Run<'m> {
             read_back: site.path.clone(),
             step: self.step,
             moves,
-        })?;
+        };
+        let acted = self.act_next_to(&named, &site, &turn, next_to)?;
         if acted.errno.is_none() {
             self.applied.group = group.or(self.applied.group.take());
         }

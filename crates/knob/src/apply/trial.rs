@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::iter::once;
 
-use powerband_machine::{Action, Before, Errno, Look, Turn};
+use powerband_machine::{Acted, Action, Before, Errno, Look, Turn};
 use powerband_record::placed;
 
 use super::Run;
@@ -17,9 +17,24 @@ use crate::{KnobError, Named, Phase, Site, Value};
 const MAX_COMPARED: usize = 64;
 
 /// Ends of the paths of settings that change without being written, so that their comparison shows nothing: the number of the
-/// newest process (Linux 6.12 kernel/pid_namespace.c), a limit that follows the packets sent (lib/dynamic_queue_limits.c), and
-/// the state of a link (net/core/net-sysfs.c).
-const MOVE_ALONE: [&str; 3] = ["/kernel/ns_last_pid", "/byte_queue_limits/limit", "/carrier"];
+/// newest process (Linux 6.12 kernel/pid_namespace.c), a limit that follows the packets sent (lib/dynamic_queue_limits.c), the
+/// state of a link (net/core/net-sysfs.c), limits in bytes that follow the memory (mm/page-writeback.c, `bdi_get_max_bytes`), and what
+/// a control group has in it and measures (kernel/cgroup/cgroup.c).
+const MOVE_ALONE: [&str; 10] = [
+    "/kernel/ns_last_pid",
+    "/byte_queue_limits/limit",
+    "/carrier",
+    "/max_bytes",
+    "/min_bytes",
+    "/cgroup.procs",
+    "/cgroup.threads",
+    "/tasks",
+    ".pressure",
+    ".peak",
+];
+
+/// Files with what they read.
+pub(super) type Texts = Vec<(String, String)>;
 
 /// Why a file that cannot be read is not changed: one that the catalogue does not know may be a file that only takes, for anybody.
 fn unreadable(machine: &mut dyn Look, named: &Named, site: &Site, errno: Errno) -> KnobError {
@@ -73,67 +88,108 @@ impl Run<'_> {
         self.applied.unrestorable.push(format!("{} is not restored: {why}", placed(&named.name, &site.name)));
     }
 
-    /// Tries the undo of a file that the catalogue does not know; where that fails and is accepted, why.
+    /// Tries the undo of a file that the catalogue does not know, and answers the settings next to it that nobody knows to move along;
+    /// where the undo fails and that is accepted, why.
     ///
     /// # Errors
-    /// [`KnobError::Unrestorable`], when the machine is as before.
+    /// [`KnobError::Unrestorable`], when the machine is as before; else what the trial has left changed.
     pub(super) fn try_undo(
         &mut self,
         named: &Named,
         site: &Site,
         turning: &Turning,
-    ) -> Result<Result<(), String>, KnobError> {
+    ) -> Result<Result<Texts, String>, KnobError> {
         let (Some(undo @ Action::WriteFile { path, text }), Action::WriteFile { path: written, text: asked }) =
             (&turning.undo, &turning.action)
         else {
-            return Ok(Ok(()));
+            return Ok(Ok(Texts::new()));
         };
         // A pair's other member is a setting of its own, which is in effect.
         if is_known(named) || self.again || !is_kernel_file(path) || path != written {
-            return Ok(Ok(()));
+            return Ok(Ok(Texts::new()));
         }
         if let Some(why) = not_taken_back(self.machine, path, asked) {
-            return self.unrestorable(named, path, why);
+            return self.unrestorable(named, path, why).map(Err);
         }
         // What is known to move along is saved already.
-        let mut known = moved_by(self.machine, path, &|_| false);
-        known.retain(|it| it.is_lost);
+        let known = moved_by(self.machine, path, &|_| false);
+        let is_saved = |file: &str| known.iter().any(|it| it.is_lost && it.path == file);
         let mut before = self.neighbours(path);
         // What changes without a write shows nothing.
         let again = self.neighbours(path);
-        before.retain(|file| !known.iter().any(|it| it.path == file.0) && again.contains(file));
+        before.retain(|file| !is_saved(&file.0) && again.contains(file));
         let acted =
             self.act(&self.kept(named, site, (path, turning.before.as_deref().unwrap_or(text)), undo.clone()))?;
         if let Some(errno) = acted.errno {
             // The change itself reports that a right is missing.
             if is_denial(errno) {
-                return Ok(Ok(()));
+                return Ok(Ok(Texts::new()));
             }
-            return self.unrestorable(
-                named,
-                path,
-                format!("the kernel refuses the value that is there, '{}': {errno}", text.trim()),
-            );
+            let why = format!("the kernel refuses the value that is there, '{}': {errno}", text.trim());
+            return self.unrestorable(named, path, why).map(Err);
         }
         if self.machine.undo(acted.entry, true)?.stays_open() {
             let why = "the kernel took the value that is there, and refused it when it was written again";
-            return self.unrestorable(named, path, why.to_owned());
+            return self.unrestorable(named, path, why.to_owned()).map(Err);
         }
         self.applied.entries.retain(|&id| id != acted.entry);
         let after = self.neighbours(path);
-        let moved: Vec<(String, String)> = before.into_iter().filter(|file| !after.contains(file)).collect();
+        let (moved, mut still): (Texts, Texts) = before.into_iter().partition(|file| !after.contains(file));
+        if let Some((file, _)) = moved.first() {
+            let why = format!("writing the value that is there changes {file}");
+            let left = self.save_again(named, site, &moved)?;
+            return self.report_left(named, path, left, why).map(Err);
+        }
+        still.retain(|file| file.0 != *path && !known.iter().any(|it| it.path == file.0));
+        Ok(Ok(still))
+    }
+
+    /// Changes a file. Where that moves settings next to it which nobody knew of, it is taken back, they are saved, and it is changed again.
+    ///
+    /// # Errors
+    /// [`KnobError`]; what was moved and could not be brought back is named.
+    pub(super) fn act_next_to(
+        &mut self,
+        named: &Named,
+        site: &Site,
+        turn: &Turn,
+        before: Texts,
+    ) -> Result<Acted, KnobError> {
+        let acted = self.act(turn)?;
+        let Some(path) = turn.read_back.as_deref().filter(|_| acted.errno.is_none() && !before.is_empty()) else {
+            return Ok(acted);
+        };
+        let after = self.neighbours(path);
+        let moved: Texts = before.into_iter().filter(|file| !after.contains(file)).collect();
+        if moved.is_empty() || self.machine.undo(acted.entry, true)?.stays_open() {
+            return Ok(acted);
+        }
+        self.applied.entries.retain(|&id| id != acted.entry);
+        let left = self.save_again(named, site, &moved)?;
+        if !left.is_empty() {
+            let why = format!("a write changes {}, which the kernel does not take back", moved[0].0);
+            self.report_left(named, path, left, why)?;
+        }
+        self.act(turn)
+    }
+
+    /// Writes what files read before, which is its own undo; what is not back, in words. What a file took and reads otherwise is found
+    /// when its entry is compared.
+    fn save_again(&mut self, named: &Named, site: &Site, moved: &Texts) -> Result<Vec<String>, KnobError> {
         let mut left = Vec::new();
-        for (file, was) in &moved {
+        for (file, was) in moved {
             let undo = undo_of(self.machine, file, was);
-            // What took it and reads otherwise is found when the entry is compared.
             if self.act(&self.kept(named, site, (file, was), undo))?.errno.is_some() {
                 let now = self.machine.read(file).unwrap_or_default();
                 left.push(format!("{file} reads {} where it read {} before", now.trim(), was.trim()));
             }
         }
-        let Some((file, _)) = moved.first() else { return Ok(Ok(())) };
-        let refused = self.unrestorable(named, path, format!("writing the value that is there changes {file}"));
-        match refused {
+        Ok(left)
+    }
+
+    /// Refuses what could not be restored and names what a trial has left changed, unless that is accepted.
+    fn report_left(&mut self, named: &Named, path: &str, left: Vec<String>, why: String) -> Result<String, KnobError> {
+        match self.unrestorable(named, path, why) {
             Err(cause) if !left.is_empty() => {
                 Err(KnobError::CannotRestore { cause: Box::new(cause), left, open: false })
             }
@@ -146,9 +202,9 @@ impl Run<'_> {
     }
 
     /// Refuses what could not be restored, unless that is accepted.
-    fn unrestorable(&self, named: &Named, path: &str, why: String) -> Result<Result<(), String>, KnobError> {
+    fn unrestorable(&self, named: &Named, path: &str, why: String) -> Result<String, KnobError> {
         if self.accept_unrestorable {
-            return Ok(Err(why));
+            return Ok(why);
         }
         Err(KnobError::Unrestorable { knob: named.name.clone(), path: path.to_owned(), why })
     }
@@ -171,7 +227,7 @@ impl Run<'_> {
     }
 
     /// A file and the settings in its folder, with what they show: what can be read and written.
-    fn neighbours(&mut self, path: &str) -> Vec<(String, String)> {
+    fn neighbours(&mut self, path: &str) -> Texts {
         let Some((folder, _)) = path.rsplit_once('/') else { return Vec::new() };
         let entries = self.machine.list(folder).unwrap_or_default();
         let settings =

@@ -75,11 +75,13 @@ fn is_more_than_a_value(machine: &mut dyn Look, path: &str, value: &str, shown: 
     } else if by_device && (shown.lines().count() != 1 || key(shown) != key(value)) {
         Some("it has a line for each device, and a write sets one of them")
     } else if shown.trim() == NOTHING && !path.ends_with(EMPTIED) {
-        Some("it has no value, and the kernel takes none for that")
+        Some("it has no value now, and no text brings that back")
     } else if path == "/sys/power/state" {
         Some("the machine would sleep when the value that is there is written")
+    } else if ["max_bytes", "min_bytes"].contains(&name) && path.contains("/bdi/") {
+        Some("what it shows follows the memory; max_ratio_fine and min_ratio_fine set the same")
     } else if name == "enable" && path.contains("/pci") {
-        Some("the kernel counts what is written")
+        Some("the kernel counts the writes")
     } else if makes_folders(machine, folder, name) {
         Some("a write removes the folders that it counts, with what is set there")
     } else {

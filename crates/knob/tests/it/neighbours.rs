@@ -88,7 +88,7 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
     }
     let (folder, file) = path.rsplit_once('/').unwrap_or_default();
     // Switches of forwarding do nothing where nothing changes.
-    let is_switch = ["forwarding", "ip_forward", "disable_ipv6"].contains(&file);
+    let is_switch = ["forwarding", "ip_forward", "disable_ipv6", "advisor_mode"].contains(&file);
     if is_switch && fake.files[path].trim_end() == text {
         return Some(Ok(()));
     }
@@ -97,6 +97,7 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         fake.files.insert(path.to_owned(), format!("{shown}\n"));
         return Some(Ok(()));
     }
+    let advised = fake.files.get("/sys/kernel/mm/ksm/advisor_mode").is_some_and(|mode| mode != "none\n");
     let mut put = |path: &str, text: &str| {
         if let Some(file) = fake.files.get_mut(path) {
             *file = format!("{text}\n");
@@ -111,10 +112,22 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
         (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
         (_, "nr_hugepages" | "nr_hugepages_mempolicy") => reserve(&mut put, text),
+        // A setting that nobody knows to move another one, which takes nothing meanwhile.
+        ("/sys/kernel/mm/ksm", "advisor_mode") => {
+            put("/sys/kernel/mm/ksm/pages_to_scan", if text == "none" { "100" } else { "500" })
+        }
+        ("/sys/kernel/mm/ksm", "pages_to_scan") if advised => return Some(Err(Errno::EINVAL)),
+        ("/sys/block/vda/queue", "nr_requests") => put("/sys/block/vda/queue/iosched/async_depth", text),
+        ("/sys/class/net/eth0", "mtu") => put(&format!("{CONF6}/eth0/mtu"), text),
+        (_, "ignore_routes_with_linkdown" | "force_forwarding" | "addr_gen_mode") => {
+            conf6(&mut put, folder, file, text)
+        }
+        (_, "max_ratio" | "min_ratio") => put(&format!("{path}_fine"), &format!("{text}0000")),
         (_, "tcp_congestion_control") => {
             put(&format!("{folder}/tcp_allowed_congestion_control"), &format!("reno {text}"));
         }
         (_, "auto" | "spent_b") => return Some(Err(Errno::ENODEV)),
+        (VM, "spent_c") if text != "1" => put(&format!("{VM}/spent_b"), "0"),
         (VM, "spent_a") => put(&format!("{VM}/spent_b"), "0"),
         (VM, "counting") => {
             let text = if text == "0" { "0" } else { "1" };
@@ -265,10 +278,11 @@ fn what_could_be_restored_after_all_is_changed() {
 fn a_trial_that_cannot_be_taken_back_is_reported() {
     for (case, left) in [
         ("sysctl.vm.spent_a=5", "/proc/sys/vm/spent_b reads 0 where it read 1 before"),
+        ("sysctl.vm.spent_c=5", "/proc/sys/vm/spent_b reads 0 where it read 1 before"),
         ("sysctl.vm.counting=5", "sysctl.vm.counting reads 1 where it read 2 before"),
     ] {
         let mut machine = machine();
-        for (name, text) in [("spent_a", "1\n"), ("spent_b", "1\n"), ("counting", "2\n")] {
+        for (name, text) in [("spent_a", "1\n"), ("spent_b", "1\n"), ("spent_c", "1\n"), ("counting", "2\n")] {
             machine.files.insert(format!("{VM}/{name}"), text.to_owned());
         }
         let setting = Setting::parse(case).unwrap();
@@ -329,9 +343,10 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         ("file:/sys/class/net/bond0/bonding/slaves=-eth1", "removed from that"),
         ("file:/sys/fs/cgroup/a/io.max=\"8:16 rbps=1\"", "a line for each device"),
         ("file:/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds=2", "removes the folders"),
-        ("file:/sys/module/x/parameters/name=x", "it has no value"),
+        ("file:/sys/module/x/parameters/name=x", "it has no value now"),
         ("file:/sys/power/state=mem", "would sleep"),
-        ("file:/sys/devices/pci0000:00/0000:00:01.0/enable=0", "counts what is written"),
+        ("file:/sys/devices/pci0000:00/0000:00:01.0/enable=0", "counts the writes"),
+        ("file:/sys/devices/virtual/bdi/7:0/max_bytes=5", "follows the memory"),
         ("file:/proc/acpi/wakeup=LID0", "switches a device"),
         ("file:/sys/kernel/mm/mempolicy/weighted_interleave/node0=3", "refuses the value that is there, 'true'"),
         ("file:/sys/devices/system/cpu/cpu0/hotplug/target=1", "it shows 0, but 200 is in force"),
