@@ -17,11 +17,12 @@ use crate::{KnobError, Named, Phase, Site, Value};
 const MAX_COMPARED: usize = 64;
 
 /// Ends of the paths of settings that change without being written, so that their comparison shows nothing: the number of the
-/// newest process (Linux 6.12 kernel/pid_namespace.c), a limit that follows the packets sent (lib/dynamic_queue_limits.c), the
+/// newest process (Linux 6.12 kernel/pid_namespace.c), a file whose reading makes every CPU count (mm/vmstat.c), a limit that follows the packets sent (lib/dynamic_queue_limits.c), the
 /// state of a link (net/core/net-sysfs.c), limits in bytes that follow the memory (mm/page-writeback.c, `bdi_get_max_bytes`), and what
 /// a control group has in it and measures (kernel/cgroup/cgroup.c).
-const MOVE_ALONE: [&str; 10] = [
+const MOVE_ALONE: [&str; 11] = [
     "/kernel/ns_last_pid",
+    "/vm/stat_refresh",
     "/byte_queue_limits/limit",
     "/carrier",
     "/max_bytes",
@@ -160,11 +161,14 @@ impl Run<'_> {
             return Ok(acted);
         };
         let after = self.neighbours(path);
-        let moved: Texts = before.into_iter().filter(|file| !after.contains(file)).collect();
+        let mut moved: Texts = before.into_iter().filter(|file| !after.contains(file)).collect();
         if moved.is_empty() || self.machine.undo(acted.entry, true)?.stays_open() {
             return Ok(acted);
         }
         self.applied.entries.retain(|&id| id != acted.entry);
+        // What has moved back with it does so again.
+        let after = self.neighbours(path);
+        moved.retain(|file| !after.contains(file));
         let left = self.save_again(named, site, &moved)?;
         if !left.is_empty() {
             let why = format!("a write changes {}, which the kernel does not take back", moved[0].0);

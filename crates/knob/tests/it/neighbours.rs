@@ -123,6 +123,9 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
             conf6(&mut put, folder, file, text)
         }
         (_, "max_ratio" | "min_ratio") => put(&format!("{path}_fine"), &format!("{text}0000")),
+        (_, "max_ratio_fine" | "min_ratio_fine") => {
+            put(&path.replace("_fine", ""), &(text.parse::<u32>().unwrap_or(0) / 10_000).to_string());
+        }
         (_, "tcp_congestion_control") => {
             put(&format!("{folder}/tcp_allowed_congestion_control"), &format!("reno {text}"));
         }
