@@ -212,6 +212,7 @@ fn what_one_command_moves_and_another_one_sets_is_restored_with_both() {
         ("sysctl.net.ipv4.conf.default.rp_filter=2", "sysctl.net.ipv4.conf.lo.rp_filter=1"),
         ("sysctl.net.ipv4.ip_forward=1", "sysctl.net.ipv4.conf.lo.forwarding=0"),
         ("sysctl.vm.nr_hugepages=1", "file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages=2"),
+        ("file:/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy=1", "sysctl.vm.nr_hugepages=2"),
         ("sysctl.vm.dirty_ratio=10", "sysctl.vm.dirty_bytes=500000000"),
     ] {
         for at_once in [false, true] {
@@ -402,5 +403,18 @@ fn a_file_that_another_one_moves_is_set_after_it() {
         let restored = restore(&mut machine, &applied.entries, false);
         assert!(restored.complete(), "{case}: {restored:?}");
         assert_eq!(machine.files, before, "{case}");
+    }
+}
+
+#[test]
+fn what_is_known_to_move_is_saved_before_the_first_write() {
+    for (case, moved) in [
+        ("sysctl.net.ipv6.conf.lo.disable_ipv6=1", "/proc/sys/net/ipv6/conf/lo/mtu"),
+        ("sysctl.net.ipv4.tcp_congestion_control=cubic", "/proc/sys/net/ipv4/tcp_allowed_congestion_control"),
+    ] {
+        let mut machine = machine();
+        apply(&mut machine, &Setting::parse(case).unwrap(), Hold::Held, &Selection::everywhere()).unwrap();
+        let open = machine.open_entries();
+        assert_eq!((open[0].turn.read_back.as_deref(), open[0].step), (Some(moved), open[0].id), "{case}");
     }
 }
