@@ -98,6 +98,7 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         return Some(Ok(()));
     }
     let advised = fake.files.get("/sys/kernel/mm/ksm/advisor_mode").is_some_and(|mode| mode != "none\n");
+    let is_auto = fake.files[path] == "true\n";
     let mut put = |path: &str, text: &str| {
         if let Some(file) = fake.files.get_mut(path) {
             *file = format!("{text}\n");
@@ -129,7 +130,10 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
         (_, "tcp_congestion_control") => {
             put(&format!("{folder}/tcp_allowed_congestion_control"), &format!("reno {text}"));
         }
-        (_, "auto" | "spent_b") => return Some(Err(Errno::ENODEV)),
+        (_, "spent_b") => return Some(Err(Errno::ENODEV)),
+        // One that found out how fast memory is, and one that cannot.
+        (_, "auto") if text == "true" && is_auto => return Some(Err(Errno::ENODEV)),
+        (_, "auto") if text == "true" => put(&format!("{folder}/node0"), "9"),
         (VM, "spent_c") if text != "1" => put(&format!("{VM}/spent_b"), "0"),
         (VM, "spent_a") => put(&format!("{VM}/spent_b"), "0"),
         (VM, "counting") => {
