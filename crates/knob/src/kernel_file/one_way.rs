@@ -5,7 +5,7 @@ use powerband_machine::Look;
 use super::network::loss;
 /// Files of which some values stay until the next boot: whatever is not among the values that can be taken back. The value that
 /// is there can be written, so that no trial of the undo shows it.
-const ONE_WAY: [(&str, &[&str], &str); 6] = [
+const ONE_WAY: [(&str, &[&str], &str); 7] = [
     // Linux 6.12 kernel/bpf/syscall.c, `bpf_unpriv_handler`.
     ("/proc/sys/kernel/unprivileged_bpf_disabled", &["0", "2"], "the kernel takes no other value after 1"),
     // security/yama/yama_lsm.c, `yama_dointvec_minmax`.
@@ -15,6 +15,8 @@ const ONE_WAY: [(&str, &[&str], &str); 6] = [
     // kernel/umh.c, `proc_cap_handler`.
     ("/proc/sys/kernel/usermodehelper/bset", &[], "the kernel drops capabilities and adds none"),
     ("/proc/sys/kernel/usermodehelper/inheritable", &[], "the kernel drops capabilities and adds none"),
+    // kernel/pid_namespace.c, `pid_ns_ctl_handler`.
+    ("/proc/sys/kernel/ns_last_pid", &[], "each new process changes it"),
     // drivers/acpi/proc.c, `acpi_system_write_wakeup_device`.
     ("/proc/acpi/wakeup", &[], "the kernel switches a device that is written there, and takes no list of them"),
 ];

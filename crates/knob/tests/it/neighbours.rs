@@ -355,6 +355,7 @@ fn a_file_that_could_not_be_restored_is_not_changed() {
         ("file:/sys/power/state=mem", "would sleep"),
         ("file:/sys/devices/pci0000:00/0000:00:01.0/enable=0", "counts the writes"),
         ("file:/sys/devices/virtual/bdi/7:0/max_bytes=5", "follows the memory"),
+        ("sysctl.kernel.ns_last_pid=5", "each new process changes it"),
         ("file:/proc/acpi/wakeup=LID0", "switches a device"),
         ("file:/sys/kernel/mm/mempolicy/weighted_interleave/node0=3", "refuses the value that is there, 'true'"),
         ("file:/sys/devices/system/cpu/cpu0/hotplug/target=1", "it shows 0, but 200 is in force"),
