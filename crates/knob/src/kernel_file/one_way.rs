@@ -3,6 +3,7 @@
 use powerband_machine::Look;
 
 use super::network::loss;
+
 /// Files of which some values stay until the next boot: whatever is not among the values that can be taken back. The value that
 /// is there can be written, so that no trial of the undo shows it.
 const ONE_WAY: [(&str, &[&str], &str); 7] = [

@@ -76,6 +76,72 @@ fn reserve(put: &mut dyn FnMut(&str, &str), text: &str) {
     }
 }
 
+/// Why a file takes no such text now.
+fn refusal(fake: &Fake, (folder, file): (&str, &str), text: &str) -> Option<Errno> {
+    let reads = |path: &str| fake.files.get(path).map(|text| text.trim_end());
+    match (folder, file) {
+        (VM, "dirty_bytes" | "drop_caches") if text == "0" => Some(Errno::EINVAL),
+        (KSM, "pages_to_scan") if reads(&format!("{KSM}/advisor_mode")) != Some("none") => Some(Errno::EINVAL),
+        (VM, "spent_b") => Some(Errno::ENODEV),
+        // One that found out how fast memory is may find it again.
+        (_, "auto") if text == "true" && reads(&format!("{folder}/auto")) == Some("true") => Some(Errno::ENODEV),
+        _ => None,
+    }
+}
+
+/// What a file shows that shows another text than it takes.
+fn shown<'t>(file: &str, text: &'t str) -> Option<&'t str> {
+    match (file, text.trim()) {
+        ("driver_override", "") => Some("(null)"),
+        ("driver_override", name) => Some(name),
+        ("counting", "0") => Some("0"),
+        ("counting", _) => Some("1"),
+        _ => None,
+    }
+}
+
+const KSM: &str = "/sys/kernel/mm/ksm";
+
+/// What a write to a setting of memory moves along.
+fn memory(put: &mut dyn FnMut(&str, &str), path: &str, (folder, file): (&str, &str), text: &str) {
+    match (folder, file) {
+        (VM, "dirty_bytes") => put(&format!("{VM}/dirty_ratio"), "0"),
+        (VM, "dirty_ratio") => put(&format!("{VM}/dirty_bytes"), "0"),
+        (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
+        (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
+        (_, "nr_hugepages" | "nr_hugepages_mempolicy") => reserve(put, text),
+        // A setting that nobody knows to move another one, which takes nothing meanwhile.
+        (KSM, "advisor_mode") => put(&format!("{KSM}/pages_to_scan"), if text == "none" { "100" } else { "500" }),
+        (_, "max_ratio" | "min_ratio") => put(&format!("{path}_fine"), &format!("{text}0000")),
+        (_, "max_ratio_fine" | "min_ratio_fine") => {
+            put(&path.replace("_fine", ""), &(text.parse::<u32>().unwrap_or(0) / 10_000).to_string());
+        }
+        (_, "auto") if text == "true" => put(&format!("{folder}/node0"), "9"),
+        (VM, "spent_c") if text != "1" => put(&format!("{VM}/spent_b"), "0"),
+        (VM, "spent_a") => put(&format!("{VM}/spent_b"), "0"),
+        (VM, "twin_a") => put(&format!("{VM}/twin_b"), "0"),
+        _ => {}
+    }
+}
+
+/// What a write to a setting of the network moves along.
+fn network(put: &mut dyn FnMut(&str, &str), path: &str, (folder, file): (&str, &str), text: &str) {
+    match (folder, file) {
+        ("/sys/class/net/eth0", "mtu") => put(&format!("{CONF6}/eth0/mtu"), text),
+        (_, "ignore_routes_with_linkdown" | "force_forwarding" | "addr_gen_mode") => conf6(put, folder, file, text),
+        (_, "tcp_congestion_control") => {
+            put(&format!("{folder}/tcp_allowed_congestion_control"), &format!("reno {text}"));
+        }
+        ("/proc/sys/net/ipv4", "ip_forward") | ("/proc/sys/net/ipv4/conf/all", "forwarding") => forward(put, text),
+        (folder, "disable_ipv6" | "forwarding") if folder.starts_with(CONF6) => conf6(put, folder, file, text),
+        (_, "unres_qlen") => put(&format!("{path}_bytes"), &format!("{text}0000")),
+        (_, "retrans_time" | "base_reachable_time" | "gc_min_interval") => {
+            put(&format!("{path}_ms"), &format!("{text}000"));
+        }
+        _ => {}
+    }
+}
+
 /// What the kernel makes of a write to one of these files; nothing for the others.
 pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(), Errno>> {
     let is_known = |path: &str| {
@@ -92,58 +158,23 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
     if is_switch && fake.files[path].trim_end() == text {
         return Some(Ok(()));
     }
-    if path.ends_with("/driver_override") {
-        let shown = if text.trim().is_empty() { "(null)" } else { text.trim() };
+    if let Some(errno) = refusal(fake, (folder, file), text) {
+        return Some(Err(errno));
+    }
+    if let Some(shown) = shown(file, text) {
         fake.files.insert(path.to_owned(), format!("{shown}\n"));
         return Some(Ok(()));
     }
-    let advised = fake.files.get("/sys/kernel/mm/ksm/advisor_mode").is_some_and(|mode| mode != "none\n");
-    let is_auto = fake.files[path] == "true\n";
     let mut put = |path: &str, text: &str| {
         if let Some(file) = fake.files.get_mut(path) {
             *file = format!("{text}\n");
         }
     };
+    memory(&mut put, path, (folder, file), text);
+    network(&mut put, path, (folder, file), text);
     match (folder, file) {
         (THP | HUGE, _) | ("/sys/block/vda/queue", "scheduler") => return Some(choose(fake, path, text)),
-        (VM, "dirty_bytes") if text == "0" => return Some(Err(Errno::EINVAL)),
-        (VM, "drop_caches") if text == "0" => return Some(Err(Errno::EINVAL)),
-        (VM, "dirty_bytes") => put(&format!("{VM}/dirty_ratio"), "0"),
-        (VM, "dirty_ratio") => put(&format!("{VM}/dirty_bytes"), "0"),
-        (VM, "overcommit_kbytes") => put(&format!("{VM}/overcommit_ratio"), "0"),
-        (VM, "overcommit_ratio") => put(&format!("{VM}/overcommit_kbytes"), "0"),
-        (_, "nr_hugepages" | "nr_hugepages_mempolicy") => reserve(&mut put, text),
-        // A setting that nobody knows to move another one, which takes nothing meanwhile.
-        ("/sys/kernel/mm/ksm", "advisor_mode") => {
-            put("/sys/kernel/mm/ksm/pages_to_scan", if text == "none" { "100" } else { "500" })
-        }
-        ("/sys/kernel/mm/ksm", "pages_to_scan") if advised => return Some(Err(Errno::EINVAL)),
         ("/sys/block/vda/queue", "nr_requests") => put("/sys/block/vda/queue/iosched/async_depth", text),
-        ("/sys/class/net/eth0", "mtu") => put(&format!("{CONF6}/eth0/mtu"), text),
-        (_, "ignore_routes_with_linkdown" | "force_forwarding" | "addr_gen_mode") => {
-            conf6(&mut put, folder, file, text)
-        }
-        (_, "max_ratio" | "min_ratio") => put(&format!("{path}_fine"), &format!("{text}0000")),
-        (_, "max_ratio_fine" | "min_ratio_fine") => {
-            put(&path.replace("_fine", ""), &(text.parse::<u32>().unwrap_or(0) / 10_000).to_string());
-        }
-        (_, "tcp_congestion_control") => {
-            put(&format!("{folder}/tcp_allowed_congestion_control"), &format!("reno {text}"));
-        }
-        (_, "spent_b") => return Some(Err(Errno::ENODEV)),
-        // One that found out how fast memory is, and one that cannot.
-        (_, "auto") if text == "true" && is_auto => return Some(Err(Errno::ENODEV)),
-        (_, "auto") if text == "true" => put(&format!("{folder}/node0"), "9"),
-        (VM, "spent_c") if text != "1" => put(&format!("{VM}/spent_b"), "0"),
-        (VM, "spent_a") => put(&format!("{VM}/spent_b"), "0"),
-        (VM, "counting") => {
-            let text = if text == "0" { "0" } else { "1" };
-            put(path, text);
-            return Some(Ok(()));
-        }
-        (VM, "twin_a") => put(&format!("{VM}/twin_b"), "0"),
-        ("/proc/sys/net/ipv4", "ip_forward") | ("/proc/sys/net/ipv4/conf/all", "forwarding") => forward(&mut put, text),
-        (folder, "disable_ipv6" | "forwarding") if folder.starts_with(CONF6) => conf6(&mut put, folder, file, text),
         (_, "no_turbo") => {
             put(path, text);
             fake.files.insert(format!("{ROOT}/policy0/scaling_max_freq"), "2400000\n".to_owned());
@@ -166,10 +197,6 @@ pub(crate) fn kernel(fake: &mut Fake, path: &str, text: &str) -> Option<Result<(
             }
             fake.files.insert(path.to_owned(), format!("{text}\n"));
             return Some(Ok(()));
-        }
-        (_, "unres_qlen") => put(&format!("{path}_bytes"), &format!("{text}0000")),
-        (_, "retrans_time" | "base_reachable_time" | "gc_min_interval") => {
-            put(&format!("{path}_ms"), &format!("{text}000"));
         }
         (_, "online" | "target") if path.contains("/cpu1/") => {
             put(&format!("{CPU}/cpu1/cpuidle/state1/disable"), "0");
