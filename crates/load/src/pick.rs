@@ -1,10 +1,14 @@
 //! Metrics a user asks for: `NAME=SOURCE[:higher|lower|info]`, a source being a measured metric (`far/`, `both/` or `all/` in
 //! front of a meter's, `@eth0` behind a network card's), one metric divided by another, a regular expression with one group, or a JSON path.
+mod context;
 mod document;
 mod known;
+mod length;
 mod matches;
 mod number;
+mod progress;
 mod reading;
+mod style;
 mod unit;
 
 use powerband_record::{Better, DirectionSource, Metric, Output, TakenMatch, canonical_metric, direction_of};
@@ -14,7 +18,7 @@ use thiserror::Error;
 
 pub(crate) use known::{Wanted, most};
 pub use matches::{Picked, Take};
-pub use reading::NumberStyles;
+pub use style::NumberStyles;
 
 /// Where a metric's value comes from.
 #[derive(Clone, Debug)]

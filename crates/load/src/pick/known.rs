@@ -41,7 +41,7 @@ impl Wanted<'_> {
         let read = |node: &Value| {
             let read = match (node.as_f64(), node.as_str()) {
                 (Some(value), _) => self.in_unit(Reading::plain(value)),
-                (None, Some(text)) => self.read(&Place { text, group: 0..text.len(), whole: 0..0 }),
+                (None, Some(text)) => self.read(&Place::alone(text)),
                 _ => Err("which is no number".into()),
             };
             read.map_err(|why| format!("printed {node} for {}, {why}", self.name))

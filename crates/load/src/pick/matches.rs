@@ -4,9 +4,12 @@ use regex_lite::Regex;
 use serde_json::Value;
 use serde_json_path::{JsonPath, NormalizedPath};
 
+use super::context::Context;
 use super::document::last_document;
-use super::reading::{NumberStyles, Place, Reading, Style, is_time};
-use super::unit::{known, loose_units};
+use super::progress::are_progress;
+use super::reading::{Place, Reading, is_time};
+use super::style::{NumberStyles, Style};
+use super::unit::known;
 use crate::drivers::uncoloured;
 
 /// A number that was picked from an output.
@@ -69,9 +72,23 @@ pub(super) fn by_pattern(
     written: &mut NumberStyles,
 ) -> Result<Picked, String> {
     let texts = [&output.stdout, &output.stderr].map(|text| uncoloured(text));
-    let places = texts.iter().map(|text| places(pattern, text));
-    let places = places.into_iter().find(|places| !places.is_empty());
-    let places = places.ok_or_else(|| format!("the load printed nothing that matches '{pattern}'"))?;
+    let mut style = written.style(metric);
+    let streams = texts.iter().map(|text| places(pattern, text)).enumerate();
+    let mut streams = streams.filter(|(_, places)| !places.is_empty()).collect::<Vec<_>>();
+    if let Some(stream) = style.stream.filter(|_| !streams.is_empty()) {
+        streams.retain(|(at, _)| *at == stream);
+        if streams.is_empty() {
+            let named = |at: usize| if at == 0 { "standard output" } else { "standard error" };
+            return Err(format!(
+                "'{pattern}' matches in {} only, and was read from {} before; let the program print it to one of them",
+                named(1 - stream),
+                named(stream)
+            ));
+        }
+    }
+    let places = streams.into_iter().next();
+    let (stream, places) = places.ok_or_else(|| format!("the load printed nothing that matches '{pattern}'"))?;
+    style.stream = Some(stream);
     if output.cut && take != Some(TakenMatch::First) {
         return Err(format!(
             "the output is too long to be kept whole, and '{pattern}' may match in the rest; regex-first: takes the first match"
@@ -83,7 +100,6 @@ pub(super) fn by_pattern(
         last: places.last().map(Place::group_text).unwrap_or_default(),
         taken: taken_match(take),
     };
-    let mut style = written.style(metric);
     let considered = match take {
         None => places.clone(),
         Some(take) => counting(take, places.clone()),
@@ -126,7 +142,7 @@ pub(super) fn by_path(
     if output.cut {
         return Err("the JSON that the load printed is too long to be kept whole".into());
     }
-    let (document, count) = last_document(&output.stdout)?;
+    let (document, count) = last_document(&uncoloured(&output.stdout))?;
     if count > 1 {
         written
             .note(metric, false, || format!("{metric} is read from the last of {count} JSON documents in an output"));
@@ -140,16 +156,13 @@ pub(super) fn by_path(
         let read = match (node.as_f64(), node.as_str()) {
             (Some(value), _) => Ok(Reading::plain(value)),
             (None, Some(text)) => {
-                let place = Place { text, group: 0..text.len(), whole: 0..0 };
-                Reading::of(&place, is_time(metric), style.mark).map_err(wrong)
+                Reading::of(&Place::alone(text), is_time(metric), style.mark).map_err(wrong)
             }
             _ => Err(wrong("which is no number".into())),
         };
         let pointer = location.to_json_pointer();
-        let (folder, key) = pointer.rsplit_once('/').unwrap_or_default();
-        let siblings = document.pointer(folder).and_then(Value::as_object).into_iter().flatten();
-        let units: Vec<&str> = siblings.filter_map(|(_, value)| value.as_str()).flat_map(loose_units).collect();
-        let read = read.map(|read| read.of_key(key).amid(units.join(" ")));
+        let key = pointer.rsplit('/').next().unwrap_or_default();
+        let read = read.map(|read| read.of_key(key).amid(Context::in_json(&document, location)));
         Found { text: node.to_string(), line: format!("{location}: {node}"), read }
     };
     let found: Vec<Found> = nodes.iter().map(|node| of(node.location(), node.node())).collect();
@@ -183,13 +196,12 @@ fn taken(
     let (mut values, mut unit, mut line) = (Vec::new(), named, String::new());
     for found in counting(matches.taken, found) {
         let read = found.read?;
-        style.agree(&read)?;
+        style.agree(&read, metric)?;
+        let (read, note) = read.settled(metric)?;
+        if let Some(note) = note {
+            written.note(metric, true, || note);
+        }
         if let Some(word) = read.unknown_unit().filter(|_| known(named).is_some()) {
-            if word.contains('/') {
-                return Err(format!(
-                    "'{word}' follows the number and is no known unit, but {metric} is in {named} by its name"
-                ));
-            }
             written.note(metric, true, || {
                 format!("{metric} is in {named} by its name; the output has '{word}' behind its number")
             });
@@ -217,31 +229,10 @@ fn differ(found: &[Found]) -> bool {
 }
 
 /// All matches of a pattern whose group took part.
-pub(super) fn places<'t>(pattern: &Regex, text: &'t str) -> Vec<Place<'t>> {
+pub(super) fn places<'t>(pattern: &'t Regex, text: &'t str) -> Vec<Place<'t>> {
     let of = |captures: regex_lite::Captures<'t>| {
         let whole = captures.get(0)?.range();
-        captures.get(1).map(|group| Place { text, group: group.range(), whole })
+        captures.get(1).map(|group| Place { text, group: group.range(), whole, pattern: pattern.as_str() })
     };
     pattern.captures_iter(text).filter_map(of).collect()
-}
-
-/// Whether all matches before the last are lines of one shape, each on its own: two of them, or one that the last resembles.
-fn are_progress(places: &[Place<'_>]) -> bool {
-    let lines: Vec<(usize, String)> = places.iter().map(|place| (place.line_start(), shape(place.line()))).collect();
-    let apart = lines.windows(2).all(|pair| pair[0].0 != pair[1].0);
-    let alike = |lines: &[(usize, String)]| lines.len() > 1 && lines.windows(2).all(|pair| pair[0].1 == pair[1].1);
-    apart && (alike(&lines) || lines.split_last().is_some_and(|(_, earlier)| alike(earlier)))
-}
-
-/// The letters of a line, and where numbers are between them.
-fn shape(line: &str) -> String {
-    let mut shape = String::new();
-    for c in line.chars() {
-        match c {
-            '0'..='9' if !shape.ends_with('#') => shape.push('#'),
-            c if c.is_alphabetic() => shape.push(c),
-            _ => {}
-        }
-    }
-    shape
 }

@@ -9,8 +9,10 @@ pub(super) struct Number {
     pub(super) value: f64,
     /// Bytes it takes.
     pub(super) len: usize,
-    /// Whether it has neither a fraction nor an exponent.
-    pub(super) whole: bool,
+    /// Whether it is nothing but digits.
+    pub(super) is_plain: bool,
+    /// Whether its dot is before a fraction or between thousands.
+    pub(super) is_dotted: bool,
     /// What stands before a fraction where this one was printed, as far as it shows that.
     pub(super) mark: Option<char>,
 }
@@ -37,7 +39,9 @@ pub(super) fn number(text: &str, mark: Option<char>) -> Result<Number, String> {
     if !value.is_finite() {
         return Err("is no finite number".into());
     }
-    Ok(Number { value, len, whole: !digits.contains('.') && exponent == 0, mark: shown })
+    let is_plain = exponent == 0 && body.bytes().all(|b| b.is_ascii_digit());
+    let is_dotted = exponent == 0 && mark.is_none() && shown.is_none() && body.contains('.');
+    Ok(Number { value, len, is_plain, is_dotted, mark: shown })
 }
 
 /// How many bytes digits and what separates them take; a separator before no digit is not part of it.
@@ -107,7 +111,9 @@ fn plain(body: &str, mark: Option<char>) -> Result<(String, Option<char>), Strin
             "is {} or {whole}.{fraction}; run the command with LC_ALL=C, or take its commas out (| tr -d ,)",
             without()
         )),
-        (_, None) => Ok(decimal()),
+        // Until another number shows what the dot is, this one shows nothing.
+        (true, None) => Ok((decimal().0, None)),
+        (false, None) => Ok(decimal()),
     }
 }
 
@@ -143,13 +149,42 @@ pub(super) fn cut(before: &str, number: &str, after: &str) -> Option<&'static st
     };
     let clock_after = after.strip_prefix(':').is_some_and(|rest| two(rest) && ends(rest)) && number.len() <= 2;
     let range = after.strip_prefix(['-', '–']).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    if begins_late {
+    if is_foreign(after.chars()) || is_foreign(before.chars().rev()) {
+        Some("is only a part of a number with signs that are unknown here")
+    } else if begins_late {
         Some("is only the end of a number")
     } else if clock_before || clock_after {
         Some("is a part of a time such as 1:02")
     } else {
         range.then_some("is a part of a range or a date")
     }
+}
+
+/// Whether signs of other scripts carry a number on: `0·98`, `98٫5`, `98²`.
+fn is_foreign(mut signs: impl Iterator<Item = char>) -> bool {
+    let between = |c: char| !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace();
+    match signs.next() {
+        Some(c) if !c.is_ascii() && c.is_numeric() => true,
+        Some(c) if between(c) && !GROUPING.contains(&c) && !"±×÷–—…°•│┃║→←≤≥≈−∼€£".contains(c) => {
+            signs.next().is_some_and(char::is_numeric)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a minus stands apart before a number, where it may be a sign or a dash: `d - 5.5`.
+pub(super) fn has_loose_minus(before: &str) -> bool {
+    let text = before.trim_end_matches([' ', '\u{a0}']);
+    text.len() < before.len()
+        && text.strip_suffix(['-', '−']).is_some_and(|text| text.is_empty() || text.ends_with([' ', '=', ':', '\t']))
+}
+
+/// Whether a pattern has a dash and a blank right before its group, so that the dash is no sign.
+pub(super) fn is_dash_spelled(pattern: &str) -> bool {
+    let lead = &pattern[..pattern.find('(').unwrap_or(0)];
+    let lead = lead.trim_end_matches([' ', '+', '*']);
+    let lead = lead.strip_suffix("\\s").unwrap_or(lead);
+    lead.ends_with('-')
 }
 
 /// Whether a number may be some of the digits of a larger one that is grouped by blanks: `1` or `234` of `1 234 ms`.

@@ -1,10 +1,31 @@
 //! The unit behind a number, as programs print it, and its size in one base for each dimension.
+use powerband_record::unit_of;
+
+use super::length::is_time_word;
 
 /// A unit, as a multiple of the base of its dimension: s, B, bit, B/s, bit/s, Hz, W, J, 1/s, %, or none for a bare K, M or G.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unit {
     pub(super) factor: f64,
     pub(super) base: &'static str,
+}
+
+impl Unit {
+    /// How many of another's base one of its own base is; `None` where they have nothing to do with each other.
+    pub(super) fn times(self, other: Unit) -> Option<f64> {
+        match (self.base, other.base) {
+            (own, other) if own == other => Some(1.0),
+            ("B", "bit") | ("B/s", "bit/s") => Some(8.0),
+            ("bit", "B") | ("bit/s", "B/s") => Some(0.125),
+            ("Hz", "1/s") | ("1/s", "Hz") => Some(1.0),
+            _ => None,
+        }
+    }
+
+    /// Whether a number in it may be one in another.
+    pub(super) fn fits(self, other: Unit) -> bool {
+        !self.base.is_empty() && self.times(other).is_some()
+    }
 }
 
 /// What is behind a number: its unit, or else the word that is there, and how many bytes it takes.
@@ -122,9 +143,9 @@ fn prefix<'w>(word: &'w str, allowed: &str) -> Option<(f64, &'w str)> {
 fn simple(word: &str) -> Option<Unit> {
     let unit = |factor, base| Some(Unit { factor, base });
     match word {
-        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => return unit(1e-9, "s"),
-        "us" | "usec" | "usecs" | "microsecond" | "microseconds" => return unit(1e-6, "s"),
-        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => return unit(1e-3, "s"),
+        "ns" | "nsec" | "nsecs" | "nanos" | "nanosecond" | "nanoseconds" => return unit(1e-9, "s"),
+        "us" | "usec" | "usecs" | "micros" | "microsecond" | "microseconds" => return unit(1e-6, "s"),
+        "ms" | "msec" | "msecs" | "millis" | "millisecond" | "milliseconds" => return unit(1e-3, "s"),
         "s" | "sec" | "secs" | "second" | "seconds" => return unit(1.0, "s"),
         "mins" | "minute" | "minutes" => return unit(60.0, "s"),
         "h" | "hr" | "hrs" | "hour" | "hours" => return unit(3600.0, "s"),
@@ -216,7 +237,11 @@ pub(super) fn behind(after: &str, is_time: bool) -> Result<Behind<'_>, String> {
         return Err("has a 'min' after it, which is minutes or minimum".into());
     }
     let minutes = word == "min" && (blank == 0 || is_time) || word == "m" && is_time;
-    let unit = if minutes { Some(Unit { factor: 60.0, base: "s" }) } else { known(word) };
+    let unit = match word {
+        _ if minutes => Some(Unit { factor: 60.0, base: "s" }),
+        "d" if is_time => Some(Unit { factor: 86_400.0, base: "s" }),
+        _ => known(word),
+    };
     match unit {
         Some(scale @ Unit { base: "", .. }) => scaled(scale, word, next, blank, end, after),
         Some(unit) => Ok(Behind { unit: Some(unit), word: "", len: end }),
@@ -228,7 +253,7 @@ pub(super) fn behind(after: &str, is_time: bool) -> Result<Behind<'_>, String> {
             Err(format!("is a part of a word that goes on with '{word}'"))
         }
         None => {
-            let is_word = word.chars().all(|c| c.is_alphabetic() || "/%°-".contains(c));
+            let is_word = word.contains(char::is_alphabetic) && !word.contains(|c: char| c.is_ascii_digit());
             Ok(Behind { word: if is_word { word } else { "" }, len: if is_word { end } else { 0 }, ..none })
         }
     }
@@ -283,17 +308,112 @@ pub(super) fn has_power(after: &str) -> bool {
         Some(times.starts_with(['^', '⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁻']) || times.starts_with("**"))
     };
     let times = rest.strip_prefix(['x', '×', '·', '*']).map(|text| &text[blanks(text)..]);
-    times.and_then(raised) == Some(true)
+    times.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()))
+        || times.and_then(raised) == Some(true)
         || rest.len() < after.len() && rest.strip_prefix(['e', 'E']).is_some_and(digits)
+}
+
+/// What stands behind the last of several numbers with slashes between them, `1/980.2/3 us`, which is behind each of them.
+///
+/// # Errors
+/// Where two whole numbers may be a fraction, in words that follow the number.
+pub(super) fn in_list<'t>(before: &str, number: &str, after: &'t str) -> Result<Option<&'t str>, String> {
+    let is_whole = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let (mut rest, mut members) = (after, Vec::new());
+    while let Some(text) = rest[blanks(rest)..].strip_prefix('/') {
+        let text = &text[blanks(text)..];
+        let behind = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let member = &text[..text.len() - behind.len()];
+        if !member.starts_with(|c: char| c.is_ascii_digit()) {
+            break;
+        }
+        members.push(member);
+        rest = behind;
+    }
+    let lead = before.trim_end_matches(' ').strip_suffix('/').map(|text| text.trim_end_matches(' '));
+    let earlier = lead.map(|text| {
+        let head = text.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        (&text[head.len()..], head.trim_end_matches(' ').ends_with('/'))
+    });
+    let is_fraction = match (members[..].first(), earlier.filter(|(text, _)| !text.is_empty())) {
+        (Some(other), None) => members.len() == 1 && is_whole(other),
+        (None, Some((other, is_more))) => !is_more && is_whole(other),
+        _ => false,
+    };
+    if is_fraction && is_whole(number) {
+        return Err("may be a part of a fraction; let the pattern match what is behind the slash".into());
+    }
+    Ok((!members.is_empty()).then_some(rest))
+}
+
+/// Whether a word behind a number that is no known unit looks like one: a time in another language, a slash, a size of
+/// something counted, or a unit in other letters.
+pub(super) fn is_claim(word: &str) -> bool {
+    let small = word.to_lowercase();
+    let is_known = |word: &str| known(word).is_some_and(|unit| !unit.base.is_empty());
+    word.contains('/')
+        || !word.is_ascii()
+        || is_time_word(word)
+        || is_known(&small)
+        || is_scaled(word)
+        || ["byte", "bit", "octet"].iter().any(|stem| small.contains(stem))
+}
+
+/// Whether a word is a size of something counted: Kops, Mreq.
+fn is_scaled(word: &str) -> bool {
+    prefix(word, "kKMGT").is_some_and(|(_, rest)| rest.len() > 1 && COUNTED.contains(&rest))
+}
+
+/// Whether a pattern has a word as such, so that it is the user's.
+pub(super) fn is_spelled(word: &str, pattern: &str) -> bool {
+    let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphabetic());
+    !word.is_empty()
+        && pattern.match_indices(word).any(|(at, _)| {
+            edge(pattern[..at].chars().next_back()) && edge(pattern[at + word.len()..].chars().next())
+        })
+}
+
+/// Whether two words may be sizes of the same: Kops and Mops.
+pub(super) fn are_sizes(one: &str, other: &str) -> bool {
+    let stem = |word: &str| word.strip_prefix(['k', 'K', 'M', 'G', 'T', 'm', 'u', 'n', 'µ']).map(str::to_owned);
+    let (short, long) = (stem(one), stem(other));
+    short.is_some() && short == long || short.as_deref() == Some(other) || long.as_deref() == Some(one)
+}
+
+/// The unit that a key of an object or a table has last: `lat_ns`, `durationMs`.
+pub(super) fn unit_of_key(key: &str) -> Option<Unit> {
+    let in_camel_case = || {
+        let at = key.rfind(|c: char| c.is_ascii_uppercase()).filter(|at| *at > 0)?;
+        let is_word = key[..at].ends_with(|c: char| c.is_ascii_lowercase());
+        known(&key[at..].to_lowercase()).filter(|unit| is_word && key.len() - at > 1 && unit.base == "s")
+    };
+    known(unit_of(key)).or_else(in_camel_case).filter(|unit| !unit.base.is_empty())
 }
 
 /// Units in a line that are no number's: in its words, `(usec)`, `in us`, `unit="us"`, `time_us`. Where a number has no unit of its
 /// own, one of these may be meant.
 pub(super) fn loose_units(line: &str) -> impl Iterator<Item = &str> {
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '%' | '/' | 'µ' | 'μ');
-    let words = line.split(move |c: char| !is_word(c)).filter(|word| word.starts_with(char::is_alphabetic));
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '%' | '/' | 'µ' | 'μ' | '_');
+    let words = line.split(move |c: char| !is_word(c)).flat_map(|word| {
+        // `op/lat_us` is two words, `us/op` is one.
+        let parts = if known(word).is_some() { vec![word] } else { word.split('/').collect() };
+        parts.into_iter().filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+    });
     words.filter(move |word| {
-        let before = line[..word.as_ptr() as usize - line.as_ptr() as usize].trim_end_matches([' ', '\t']);
-        !before.ends_with(|c: char| c.is_ascii_digit()) && known(word).is_some_and(|unit| !unit.base.is_empty())
+        let at = word.as_ptr() as usize - line.as_ptr() as usize;
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        let lead = before.trim_end_matches([' ', '\t']);
+        let is_unit = known(word).is_some_and(|unit| !unit.base.is_empty()) || unit_of_key(word).is_some();
+        let is_cell = || {
+            let after = after.trim_start_matches([' ', '\t']);
+            let is_in = lead.ends_with(" in") || lead == "in" || lead.to_lowercase().ends_with("unit:");
+            let is_plural = before.ends_with('(') && before[..at - 1].ends_with(char::is_alphabetic);
+            is_in
+                || !is_plural
+                    && (lead.is_empty() || lead.ends_with(['(', '[', ',', ';', '|', '=', '"', ':']))
+                    && (after.is_empty() || after.starts_with([')', ']', ',', ';', '|', '"']))
+        };
+        !lead.ends_with(|c: char| c.is_ascii_digit())
+            && (is_unit && (word.chars().count() > 1 || is_cell()) || is_scaled(word) && is_cell())
     })
 }
