@@ -48,6 +48,38 @@ fn trials(spec: &str, outputs: &[&str]) -> (Vec<Result<f64, String>>, Vec<String
 }
 
 #[test]
+fn trials_are_read_right_or_not_at_all() {
+    let mut all = String::new();
+    for line in include_str!("tests/trials.txt").lines().filter(|line| !line.starts_with('#')) {
+        let (spec, texts) = line.split_once(" | ").unwrap();
+        let texts: Vec<String> =
+            texts.split(" || ").map(|text| text.replace("\\n", "\n").replace("\\u{1b}", "\u{1b}")).collect();
+        let (values, notes) = trials(spec, &texts.iter().map(String::as_str).collect::<Vec<_>>());
+        writeln!(all, "{line}").unwrap();
+        for value in values {
+            match value {
+                Ok(value) => writeln!(all, "    {value}").unwrap(),
+                Err(why) => writeln!(all, "    void: {why}").unwrap(),
+            }
+        }
+        notes.iter().for_each(|note| writeln!(all, "    note: {note}").unwrap());
+    }
+    insta::assert_snapshot!("trials", all);
+}
+
+#[test]
+fn a_metric_is_read_from_one_stream() {
+    let (spec, mut styles) = (MetricSpec::parse("t=regex:t=(\\d+)").unwrap(), NumberStyles::default());
+    let mut pick = |stdout: &str, stderr: &str| {
+        let output = Output { stdout: stdout.into(), stderr: stderr.into(), cut: false };
+        spec.pick(&output, &mut styles).map(|picked| picked.value)
+    };
+    assert_eq!(pick("", "E warm t=500 ms"), Ok(0.5));
+    assert!(pick("t=6 ms", "").is_err_and(|why| why.contains("standard error before")));
+    assert_eq!(pick("t=6 ms", "E warm t=400 ms"), Ok(0.4));
+}
+
+#[test]
 fn all_trials_of_an_experiment_are_read_alike() {
     let comma =
         trials("t=regex:time: ([0-9.,]+)", &["time: 1,125 s", "time: 0,980 s", "time: 1,125 s", "time: 0.9 s"]).0;
