@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json_path::{NormalizedPath, PathElement};
 
 use super::reading::Place;
-use super::unit::{Unit, known, loose_units, unit_of_key};
+use super::unit::{Unit, is_scaled, known, loose_units, unit_of_key};
 
 /// The units around a number, the nearest first: a nearer one decides.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,7 +58,7 @@ impl Context {
         for (folder, key) in folders.iter().rev() {
             let mut near: BTreeSet<String> = BTreeSet::new();
             let mut far: BTreeSet<String> = BTreeSet::new();
-            near.extend(key.and_then(unit_of_key).map(|_| (*key).unwrap_or_default().to_owned()));
+            near.extend(key.filter(|key| size(key).is_some()).map(str::to_owned));
             for (name, value) in folder.as_object().into_iter().flatten() {
                 match value {
                     Value::String(text) => near.extend(loose_units(text).map(str::to_owned)),
@@ -80,6 +80,11 @@ impl Context {
             context.levels.push(Level { units: near, is_own: true });
             context.levels.push(Level { units: far, is_own: false });
         }
+        if context.levels.iter().all(|level| level.units.is_empty()) {
+            let mut units = BTreeSet::new();
+            units_anywhere(document, &mut units);
+            context.levels.push(Level { units, is_own: false });
+        }
         context
     }
 
@@ -100,7 +105,8 @@ impl Context {
             if fitting.iter().any(|(unit, _)| *unit == wanted) {
                 return ByContext::AsNamed;
             }
-            let is_one = fitting.iter().all(|(other, _)| other == unit);
+            // How much a Kops is by the second is not known.
+            let is_one = fitting.iter().all(|(other, word)| other == unit && !is_scaled(word));
             if level.is_own && is_one {
                 return ByContext::Other(*unit, (*word).clone());
             }
@@ -112,7 +118,24 @@ impl Context {
 }
 
 fn size(word: &str) -> Option<Unit> {
-    known(word).or_else(|| unit_of_key(word))
+    let scaled = || is_scaled(word).then_some(Unit { factor: 1e3, base: "1/s" });
+    known(word).filter(|unit| !unit.base.is_empty()).or_else(|| unit_of_key(word)).or_else(scaled)
+}
+
+/// The units in all that is called unit in a document.
+fn units_anywhere(value: &Value, units: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                if name.to_lowercase().contains("unit") {
+                    units_below(value, &[], true, units);
+                }
+                units_anywhere(value, units);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| units_anywhere(item, units)),
+        _ => {}
+    }
 }
 
 /// The units that an object of units has: those of the keys that lead to a node, or all.
@@ -146,6 +169,5 @@ fn end_of_list(after: &str) -> Option<&str> {
     let list = &line[..line.len() - rest.len()];
     let parts = list.chars().all(|c| c.is_ascii_digit() || c.is_whitespace() || ".,;/|+-".contains(c));
     let word = rest.split(|c: char| !c.is_alphabetic() && c != 'µ' && c != '/').next().unwrap_or_default();
-    (parts && list.contains(|c: char| c.is_ascii_digit()) && known(word).is_some_and(|unit| !unit.base.is_empty()))
-        .then_some(word)
+    (parts && list.contains(|c: char| c.is_ascii_digit()) && size(word).is_some()).then_some(word)
 }

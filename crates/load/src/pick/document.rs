@@ -27,7 +27,8 @@ pub(super) fn last_document(text: &str) -> Result<(Value, usize), String> {
                 let rest = text[end..].split_inclusive('\n').next().unwrap_or_default();
                 // A line that goes on, as `[1] 12:00 started`, is no document, but for another document.
                 let goes_on = rest.trim_start().starts_with('{');
-                if goes_on || rest.trim().is_empty() {
+                let is_object = document.as_object().is_some_and(|members| !members.is_empty());
+                if goes_on || is_object || rest.trim().is_empty() {
                     (last, count) = (Some(document), count + 1);
                     at = end + if goes_on { 0 } else { rest.len() };
                 }

@@ -155,9 +155,7 @@ pub(super) fn by_path(
         let wrong = |why: String| format!("{path} holds {node}, {why}");
         let read = match (node.as_f64(), node.as_str()) {
             (Some(value), _) => Ok(Reading::plain(value)),
-            (None, Some(text)) => {
-                Reading::of(&Place::alone(text), is_time(metric), style.mark).map_err(wrong)
-            }
+            (None, Some(text)) => Reading::of(&Place::alone(text), is_time(metric), style.mark).map_err(wrong),
             _ => Err(wrong("which is no number".into())),
         };
         let pointer = location.to_json_pointer();

@@ -7,7 +7,9 @@ use super::context::{ByContext, Context};
 use super::length::{goes_on, is_end_of_length, length};
 use super::number::{Number, cut, has_loose_minus, is_dash_spelled, is_spaced_group, number};
 use super::style::Word;
-use super::unit::{Behind, Unit, behind, error_len, has_power, in_list, is_claim, is_spelled, known, unit_of_key};
+use super::unit::{
+    Behind, Unit, behind, error_len, has_power, in_list, is_claim, is_rate, is_spelled, known, unit_of_key,
+};
 
 /// Where a number is expected: a group of a match, or a whole string.
 #[derive(Clone, Debug)]
@@ -139,9 +141,12 @@ impl Reading {
                 (self.unit, self.behind) = (Some(unit), word);
                 Ok((self, Some(note)))
             }
-            ByContext::Unclear(words) => Err(format!(
-                "{metric} is in {named} by its name, but the output has {words} and not {named}: the unit of its number is unclear; let the name end in the unit of the number, or give it a name without a unit"
-            )),
+            ByContext::Unclear(words) => {
+                let stem = metric.rsplit_once('_').map_or(metric, |(stem, _)| stem);
+                Err(format!(
+                    "{metric} is in {named} by its name, but the output has {words} and no {named} around the number, whose unit is unclear; use {stem}_UNIT=… with the unit it is in, or {stem}=… without one (--metric)"
+                ))
+            }
         }
     }
 
@@ -187,7 +192,9 @@ impl Reading {
         }
         let is_users = is_dash_spelled(place.pattern);
         if has_loose_minus(before) && !is_users {
-            return Err("which has a minus apart before it; put the dash into the pattern right before the group".into());
+            return Err(
+                "which has a minus apart before it; put the dash into the pattern right before the group".into()
+            );
         }
         if has_power(after) {
             return Err("which is followed by a power of ten; let the program print plain numbers".into());
@@ -197,8 +204,8 @@ impl Reading {
         }
         let Behind { unit, word, len } = behind(after, is_time).map_err(|why| format!("which {why}"))?;
         let of_list = in_list(before, &rest[..read.len], after).map_err(|why| format!("which {why}"))?;
-        let of_list = of_list.filter(|_| unit.is_none()).map(|list| behind(list, is_time)).transpose();
-        let of_list = of_list.map_err(|why| format!("which {why}"))?;
+        let of_list = of_list.filter(|_| unit.is_none()).map(|list| Ok((list, behind(list, is_time)?))).transpose();
+        let of_list = of_list.map_err(|why: String| format!("which {why}"))?;
         let second = unit.filter(|unit| unit.base == "s").map(|unit| unit.factor);
         if (is_time || second.is_some()) && is_end_of_length(before, &rest[..read.len], second) {
             return Err("which is only the end of a length of time such as 1m02s".into());
@@ -208,19 +215,20 @@ impl Reading {
             return Err(no_number());
         }
         let whole = Reading { mark: read.mark, digits: digits(&read), ..Reading::plain(read.value) };
-        if let Some(Behind { unit: unit @ Some(_), .. }) = of_list {
-            return Ok(Reading { unit, behind: "its list".into(), ..whole });
+        if let Some((list, Behind { unit: unit @ Some(_), len, .. })) = &of_list {
+            return Ok(Reading { unit: *unit, behind: list[..*len].trim().to_owned(), ..whole });
         }
         if let Some((unit, name)) = ahead(before, is_time).filter(|_| unit.is_none()) {
             return Ok(Reading { unit: Some(unit), behind: name.to_owned(), ..whole });
         }
-        let word = of_list.map_or(word, |list| list.word);
+        let word = of_list.map_or(word, |(_, list)| list.word);
         let word_after = after[error_len(after).min(len)..len].trim_matches([' ', '\t', '(', '[']).to_owned();
         let is_matched = place.whole.end >= end + len;
+        let is_spelled = is_matched && is_spelled(word, place.pattern);
         let is_glued = after.starts_with(char::is_alphabetic);
         let word = Word {
-            is_spelled: is_matched && is_spelled(word, place.pattern),
-            is_claim: !word.is_empty() && (is_glued || is_claim(word)),
+            is_spelled,
+            is_claim: !word.is_empty() && (is_glued || is_claim(word)) && !(is_spelled && is_rate(word)),
             is_matched,
             text: word.to_owned(),
         };

@@ -109,6 +109,12 @@ impl Style {
     fn agree_on_dots(&mut self, read: &Reading) -> Result<(), String> {
         let size = read.unit.map_or(0.0, |unit| unit.factor);
         let has = |digits: Digits| self.digits.iter().any(|it| it.0 == digits && it.1.total_cmp(&size).is_eq());
+        if self.mark == Some(',') && self.digits.iter().any(|it| it.0 == Digits::Dotted) {
+            return Err(
+                "a dot of an earlier number was before a fraction, and is between thousands in this one; run the command with LC_ALL=C"
+                    .into(),
+            );
+        }
         let clash = match read.digits {
             Digits::Dotted => has(Digits::Few),
             Digits::Few => has(Digits::Dotted),

@@ -5,6 +5,8 @@ use powerband_record::Matches;
 
 use super::*;
 
+mod generated;
+
 fn output(stdout: &str) -> Output {
     Output { stdout: stdout.into(), stderr: String::new(), cut: false }
 }

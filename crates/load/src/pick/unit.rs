@@ -52,7 +52,7 @@ const TIMES: [(&str, f64); 9] = [
     ("day", 86_400.0),
 ];
 /// What is counted by the second.
-const COUNTED: [&str; 36] = [
+const COUNTED: [&str; 45] = [
     "",
     "1",
     "op",
@@ -89,6 +89,15 @@ const COUNTED: [&str; 36] = [
     "call",
     "calls",
     "flop",
+    "tok",
+    "token",
+    "tokens",
+    "frame",
+    "frames",
+    "row",
+    "rows",
+    "sample",
+    "samples",
 ];
 /// Rates that are one word.
 const RATES: [&str; 8] = ["pps", "tps", "qps", "rps", "iops", "IOPS", "flops", "FLOPS"];
@@ -322,11 +331,11 @@ pub(super) fn in_list<'t>(before: &str, number: &str, after: &'t str) -> Result<
     let (mut rest, mut members) = (after, Vec::new());
     while let Some(text) = rest[blanks(rest)..].strip_prefix('/') {
         let text = &text[blanks(text)..];
-        let behind = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let member = &text[..text.len() - behind.len()];
-        if !member.starts_with(|c: char| c.is_ascii_digit()) {
+        if !text.starts_with(|c: char| c.is_ascii_digit()) {
             break;
         }
+        let Ok(read) = super::number::number(text, Some('.')) else { break };
+        let (member, behind) = text.split_at(read.len);
         members.push(member);
         rest = behind;
     }
@@ -359,18 +368,25 @@ pub(super) fn is_claim(word: &str) -> bool {
         || ["byte", "bit", "octet"].iter().any(|stem| small.contains(stem))
 }
 
+/// Whether a word is something by the second, and no thousands of it: Anfragen/s.
+pub(super) fn is_rate(word: &str) -> bool {
+    word.split_once('/')
+        .is_some_and(|(over, under)| !over.starts_with(['k', 'K', 'M', 'G', 'T']) && SECOND.contains(&under))
+}
+
 /// Whether a word is a size of something counted: Kops, Mreq.
-fn is_scaled(word: &str) -> bool {
-    prefix(word, "kKMGT").is_some_and(|(_, rest)| rest.len() > 1 && COUNTED.contains(&rest))
+pub(super) fn is_scaled(word: &str) -> bool {
+    let last = word.rsplit_once('_').map_or(word, |(_, last)| last);
+    prefix(last, "kKMGT").is_some_and(|(_, rest)| rest.len() > 1 && COUNTED.contains(&rest))
 }
 
 /// Whether a pattern has a word as such, so that it is the user's.
 pub(super) fn is_spelled(word: &str, pattern: &str) -> bool {
     let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphabetic());
     !word.is_empty()
-        && pattern.match_indices(word).any(|(at, _)| {
-            edge(pattern[..at].chars().next_back()) && edge(pattern[at + word.len()..].chars().next())
-        })
+        && pattern
+            .match_indices(word)
+            .any(|(at, _)| edge(pattern[..at].chars().next_back()) && edge(pattern[at + word.len()..].chars().next()))
 }
 
 /// Whether two words may be sizes of the same: Kops and Mops.
@@ -387,7 +403,15 @@ pub(super) fn unit_of_key(key: &str) -> Option<Unit> {
         let is_word = key[..at].ends_with(|c: char| c.is_ascii_lowercase());
         known(&key[at..].to_lowercase()).filter(|unit| is_word && key.len() - at > 1 && unit.base == "s")
     };
-    known(unit_of(key)).or_else(in_camel_case).filter(|unit| !unit.base.is_empty())
+    let last = key.rsplit_once('_').map(|(_, last)| last).filter(|last| last.len() > 1);
+    let of = |unit: Unit| Some(unit).filter(|unit| !unit.base.is_empty());
+    known(unit_of(key)).and_then(of).or_else(|| last.and_then(known).and_then(of)).or_else(in_camel_case)
+}
+
+/// Whether a text ends in what names a unit: `unit:`, `units=`.
+fn is_named_unit(lead: &str) -> bool {
+    let name = lead.trim_end_matches([':', '=', ' ', '"', '\'']).to_lowercase();
+    name.ends_with("unit") || name.ends_with("units")
 }
 
 /// Units in a line that are no number's: in its words, `(usec)`, `in us`, `unit="us"`, `time_us`. Where a number has no unit of its
@@ -406,14 +430,17 @@ pub(super) fn loose_units(line: &str) -> impl Iterator<Item = &str> {
         let is_unit = known(word).is_some_and(|unit| !unit.base.is_empty()) || unit_of_key(word).is_some();
         let is_cell = || {
             let after = after.trim_start_matches([' ', '\t']);
-            let is_in = lead.ends_with(" in") || lead == "in" || lead.to_lowercase().ends_with("unit:");
+            let is_in = lead.ends_with(" in") || lead == "in" || is_named_unit(lead);
             let is_plural = before.ends_with('(') && before[..at - 1].ends_with(char::is_alphabetic);
             is_in
                 || !is_plural
                     && (lead.is_empty() || lead.ends_with(['(', '[', ',', ';', '|', '=', '"', ':']))
-                    && (after.is_empty() || after.starts_with([')', ']', ',', ';', '|', '"']))
+                    && (after.is_empty()
+                        || after.starts_with([')', ']', ',', ';', '|', '"'])
+                        || after.starts_with("per "))
         };
         !lead.ends_with(|c: char| c.is_ascii_digit())
-            && (is_unit && (word.chars().count() > 1 || is_cell()) || is_scaled(word) && is_cell())
+            && (is_unit && (word.chars().count() > 1 || is_cell())
+                || is_scaled(word) && (is_cell() || word.contains('_')))
     })
 }
