@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json_path::{NormalizedPath, PathElement};
 
 use super::reading::Place;
-use super::unit::{Unit, is_scaled, known, loose_units, unit_of_key};
+use super::unit::{Unit, is_scaled, known, labels_and_units, loose_units, unit_of_key};
 
 /// The units around a number, the nearest first: a nearer one decides.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,11 +35,14 @@ impl Context {
     /// The units around a number in a text: those in its line, then those in lines without a number.
     pub(super) fn in_text(place: &Place<'_>) -> Context {
         let line = place.line();
-        let own = loose_units(line).chain(end_of_list(&place.text[place.group.end..])).map(str::to_owned).collect();
+        let (labels, words): (Vec<_>, Vec<_>) = labels_and_units(line).partition(|(_, is_label)| *is_label);
+        let of = |units: Vec<(&str, bool)>| units.into_iter().map(|(word, _)| word.to_owned()).collect();
+        let mut labels: BTreeSet<String> = of(labels);
+        labels.extend(end_of_list(&place.text[place.group.end..]).map(str::to_owned));
         let headings = place.text.split(['\n', '\r']).filter(|line| !has_number(line)).flat_map(loose_units);
         let headings = headings.map(str::to_owned).collect();
         let level = |units, is_own| Level { units, is_own };
-        Context { levels: vec![level(own, true), level(headings, false)] }
+        Context { levels: vec![level(labels, true), level(of(words), false), level(headings, false)] }
     }
 
     /// The units around a node: in the keys that lead to it, in strings of the objects it is in, and in what is called units.
@@ -61,7 +64,11 @@ impl Context {
             near.extend(key.filter(|key| size(key).is_some()).map(str::to_owned));
             for (name, value) in folder.as_object().into_iter().flatten() {
                 match value {
-                    Value::String(text) => near.extend(loose_units(text).map(str::to_owned)),
+                    Value::String(text) => {
+                        let is_unit = size(text.trim()).is_some() || name.to_lowercase().contains("unit");
+                        let units = if is_unit { &mut near } else { &mut far };
+                        units.extend(loose_units(text).map(str::to_owned));
+                    }
                     Value::Array(items) => {
                         let texts = items.iter().filter_map(Value::as_str);
                         far.extend(texts.flat_map(loose_units).map(str::to_owned));

@@ -203,7 +203,9 @@ impl Reading {
             return Err("which is only the beginning of a length of time; let the program print seconds".into());
         }
         let Behind { unit, word, len } = behind(after, is_time).map_err(|why| format!("which {why}"))?;
-        let of_list = in_list(before, &rest[..read.len], after).map_err(|why| format!("which {why}"))?;
+        let is_slash =
+            place.whole.start < start && before.ends_with('/') || place.whole.end > end && after.starts_with('/');
+        let of_list = in_list(before, &rest[..read.len], after, is_slash).map_err(|why| format!("which {why}"))?;
         let of_list = of_list.filter(|_| unit.is_none()).map(|list| Ok((list, behind(list, is_time)?))).transpose();
         let of_list = of_list.map_err(|why: String| format!("which {why}"))?;
         let second = unit.filter(|unit| unit.base == "s").map(|unit| unit.factor);

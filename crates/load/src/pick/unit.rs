@@ -325,8 +325,13 @@ pub(super) fn has_power(after: &str) -> bool {
 /// What stands behind the last of several numbers with slashes between them, `1/980.2/3 us`, which is behind each of them.
 ///
 /// # Errors
-/// Where two whole numbers may be a fraction, in words that follow the number.
-pub(super) fn in_list<'t>(before: &str, number: &str, after: &'t str) -> Result<Option<&'t str>, String> {
+/// Where two whole numbers may be a fraction and the pattern matches no slash (`is_matched`), in words that follow the number.
+pub(super) fn in_list<'t>(
+    before: &str,
+    number: &str,
+    after: &'t str,
+    is_matched: bool,
+) -> Result<Option<&'t str>, String> {
     let is_whole = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (mut rest, mut members) = (after, Vec::new());
     while let Some(text) = rest[blanks(rest)..].strip_prefix('/') {
@@ -349,7 +354,7 @@ pub(super) fn in_list<'t>(before: &str, number: &str, after: &'t str) -> Result<
         (None, Some((other, is_more))) => !is_more && is_whole(other),
         _ => false,
     };
-    if is_fraction && is_whole(number) {
+    if is_fraction && !is_matched && is_whole(number) {
         return Err("may be a part of a fraction; let the pattern match what is behind the slash".into());
     }
     Ok((!members.is_empty()).then_some(rest))
@@ -417,30 +422,38 @@ fn is_named_unit(lead: &str) -> bool {
 /// Units in a line that are no number's: in its words, `(usec)`, `in us`, `unit="us"`, `time_us`. Where a number has no unit of its
 /// own, one of these may be meant.
 pub(super) fn loose_units(line: &str) -> impl Iterator<Item = &str> {
+    labels_and_units(line).map(|(word, _)| word)
+}
+
+/// The same, and whether each surely is a unit, by how it is written: another may be a word of a sentence.
+pub(super) fn labels_and_units(line: &str) -> impl Iterator<Item = (&str, bool)> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '%' | '/' | 'µ' | 'μ' | '_');
     let words = line.split(move |c: char| !is_word(c)).flat_map(|word| {
         // `op/lat_us` is two words, `us/op` is one.
         let parts = if known(word).is_some() { vec![word] } else { word.split('/').collect() };
         parts.into_iter().filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_'))
     });
-    words.filter(move |word| {
+    words.filter_map(move |word| {
         let at = word.as_ptr() as usize - line.as_ptr() as usize;
         let (before, after) = (&line[..at], &line[at + word.len()..]);
         let lead = before.trim_end_matches([' ', '\t']);
         let is_unit = known(word).is_some_and(|unit| !unit.base.is_empty()) || unit_of_key(word).is_some();
-        let is_cell = || {
-            let after = after.trim_start_matches([' ', '\t']);
-            let is_in = lead.ends_with(" in") || lead == "in" || is_named_unit(lead);
-            let is_plural = before.ends_with('(') && before[..at - 1].ends_with(char::is_alphabetic);
-            is_in
-                || !is_plural
-                    && (lead.is_empty() || lead.ends_with(['(', '[', ',', ';', '|', '=', '"', ':']))
-                    && (after.is_empty()
-                        || after.starts_with([')', ']', ',', ';', '|', '"'])
-                        || after.starts_with("per "))
-        };
-        !lead.ends_with(|c: char| c.is_ascii_digit())
-            && (is_unit && (word.chars().count() > 1 || is_cell())
-                || is_scaled(word) && (is_cell() || word.contains('_')))
+        let is_label = word.contains('_') || is_cell(before, after);
+        let counts = is_unit && (word.chars().count() > 1 || is_label) || is_scaled(word) && is_label;
+        (counts && !lead.ends_with(|c: char| c.is_ascii_digit())).then_some((word, is_label))
     })
+}
+
+/// Whether a word between two texts is alone in brackets or a column, or named as a unit.
+fn is_cell(before: &str, after: &str) -> bool {
+    let (lead, rest) = (before.trim_end_matches([' ', '\t']), after.trim_start_matches([' ', '\t']));
+    let is_in = lead.ends_with(" in") || lead == "in" || is_named_unit(lead);
+    // Of `request(s)`.
+    let is_plural = before.strip_suffix('(').is_some_and(|text| text.ends_with(char::is_alphabetic))
+        && after.starts_with(')')
+        && lead.len() == before.len();
+    let ends = [')', ']', ',', ';', '|', '"'];
+    let is_apart = (lead.is_empty() || lead.ends_with(['(', '[', ',', ';', '|', '=', '"', ':']))
+        && (rest.is_empty() || rest.starts_with(ends) || rest.starts_with("per "));
+    is_in || !is_plural && is_apart
 }
