@@ -272,10 +272,11 @@ fn take(reading: &mut Reading, name: &str, count: &Count, printed: &Printed) -> 
     Ok(())
 }
 
-/// What perf calls an event on one kind of core of a hybrid CPU: `cycles` is `cpu_atom/cycles/` and `cpu_core/cycles/`,
-/// `cycles:u` is `cpu_atom/cycles/u` or `cpu_atom/cycles:u/`.
+/// What perf calls an event on one kind of core of a hybrid CPU: `cycles` is `cpu_atom/cycles/` and `cpu_core/cycles/`
+/// or `armv8_cortex_a53/cycles/`, `cycles:u` is `cpu_atom/cycles/u` or `cpu_atom/cycles:u/`.
 fn is_of_kind(printed: &str, event: &str) -> bool {
-    let Some((_, rest)) = printed.strip_prefix("cpu_").and_then(|rest| rest.split_once('/')) else { return false };
+    let kind = printed.split_once('/').filter(|(kind, _)| ["cpu_", "armv"].iter().any(|it| kind.starts_with(it)));
+    let Some((_, rest)) = kind else { return false };
     let Some((name, behind)) = rest.split_once('/') else { return false };
     let plain = |modifier: &str| modifier.trim_start_matches(':').to_owned();
     bare(name) == bare(event) && plain(modifier(name)) + &plain(behind) == plain(modifier(event))

@@ -170,38 +170,9 @@ impl Reading {
             let whole = cut(before, rest, "").is_none() && !is_end_of_length(before, "", None);
             return if whole { Ok(read) } else { Err("which is only a part of a length of time".into()) };
         }
-        let read = number(rest, mark).map_err(|why| format!("which {why}"))?;
+        let read = all_of_it(place, start, mark)?;
         let end = start + read.len;
-        if end > place.group.end {
-            return Err(format!(
-                "which is only a part of '{}'; put the whole number into the group",
-                &rest[..read.len]
-            ));
-        }
         let after = &place.text[end..];
-        if let Some(why) = cut(before, &rest[..read.len], after) {
-            return Err(format!("which {why}"));
-        }
-        let early = if place.whole.start == start { before } else { "" };
-        let late = if place.whole.end <= end { after } else { "" };
-        if is_spaced_group(early, &rest[..read.len], late) {
-            return Err(
-                "which may be a part of a number that has blanks in it; let the pattern match the number next to it"
-                    .into(),
-            );
-        }
-        let is_users = is_dash_spelled(place.pattern);
-        if has_loose_minus(before) && !is_users {
-            return Err(
-                "which has a minus apart before it; put the dash into the pattern right before the group".into()
-            );
-        }
-        if has_power(after) {
-            return Err("which is followed by a power of ten; let the program print plain numbers".into());
-        }
-        if goes_on(&after[error_len(after)..]) {
-            return Err("which is only the beginning of a length of time; let the program print seconds".into());
-        }
         let Behind { unit, word, len } = behind(after, is_time).map_err(|why| format!("which {why}"))?;
         let is_slash =
             place.whole.start < start && before.ends_with('/') || place.whole.end > end && after.starts_with('/');
@@ -225,16 +196,9 @@ impl Reading {
         }
         let word = of_list.map_or(word, |(_, list)| list.word);
         let word_after = after[error_len(after).min(len)..len].trim_matches([' ', '\t', '(', '[']).to_owned();
-        let is_matched = place.whole.end >= end + len;
-        let is_spelled = is_matched && is_spelled(word, place.pattern);
-        let is_glued = after.starts_with(char::is_alphabetic);
-        let word = Word {
-            is_spelled,
-            is_claim: !word.is_empty() && (is_glued || is_claim(word)) && !(is_spelled && is_rate(word)),
-            is_matched,
-            text: word.to_owned(),
-        };
-        let behind = if unit.is_some() || !word.text.is_empty() && !is_matched { word_after } else { String::new() };
+        let word = word_behind(place, word, after, place.whole.end >= end + len);
+        let is_shown = unit.is_some() || !word.text.is_empty() && !word.is_matched;
+        let behind = if is_shown { word_after } else { String::new() };
         let context = if unit.is_none() { Context::in_text(place) } else { Context::default() };
         Ok(Reading { unit, word, behind, context, ..whole })
     }
@@ -270,6 +234,51 @@ impl Reading {
         let unit = self.unit.filter(|unit| !unit.base.is_empty() && unit.factor != 1.0)?;
         Some((unit.base, &self.behind))
     }
+}
+
+/// The number that begins at a byte of a place, if that is all of it.
+///
+/// # Errors
+/// Why it may be a part of another, in words that follow its text.
+fn all_of_it(place: &Place<'_>, start: usize, mark: Option<char>) -> Result<Number, String> {
+    let rest = &place.text[start..];
+    let before = &place.text[place.text[..start].rfind(['\n', '\r']).map_or(0, |at| at + 1)..start];
+    let read = number(rest, mark).map_err(|why| format!("which {why}"))?;
+    let (text, after) = rest.split_at(read.len);
+    let end = start + read.len;
+    if end > place.group.end {
+        return Err(format!("which is only a part of '{text}'; put the whole number into the group"));
+    }
+    if let Some(why) = cut(before, text, after) {
+        return Err(format!("which {why}"));
+    }
+    let early = if place.whole.start == start { before } else { "" };
+    let late = if place.whole.end <= end { after } else { "" };
+    if is_spaced_group(early, text, late) {
+        return Err(
+            "which may be a part of a number that has blanks in it; let the pattern match the number next to it".into(),
+        );
+    }
+    if has_loose_minus(before) && !is_dash_spelled(place.pattern) {
+        return Err("which has a minus apart before it; put the dash into the pattern right before the group".into());
+    }
+    if has_power(after) {
+        return Err("which is followed by a power of ten; let the program print plain numbers".into());
+    }
+    if goes_on(&after[error_len(after)..]) {
+        return Err("which is only the beginning of a length of time; let the program print seconds".into());
+    }
+    Ok(read)
+}
+
+/// A word behind a number, as the pattern has it.
+fn word_behind(place: &Place<'_>, word: &str, after: &str, is_matched: bool) -> Word {
+    let is_spelled = is_matched && is_spelled(word, place.pattern);
+    let is_glued = after.starts_with(char::is_alphabetic);
+    // Something by the second that the user knows.
+    let is_users = is_spelled && is_rate(word);
+    let is_claim = !word.is_empty() && (is_glued || is_claim(word)) && !is_users;
+    Word { is_spelled, is_claim, is_matched, text: word.to_owned() }
 }
 
 fn digits(read: &Number) -> Digits {
