@@ -199,7 +199,8 @@ impl Reading {
         let word = word_behind(place, word, after, place.whole.end >= end + len);
         let is_shown = unit.is_some() || !word.text.is_empty() && !word.is_matched;
         let behind = if is_shown { word_after } else { String::new() };
-        let context = if unit.is_none() { Context::in_text(place) } else { Context::default() };
+        let has_base = unit.is_some_and(|unit| !unit.base.is_empty());
+        let context = if has_base { Context::default() } else { Context::in_text(place) };
         Ok(Reading { unit, word, behind, context, ..whole })
     }
 
