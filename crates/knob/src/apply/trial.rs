@@ -17,9 +17,9 @@ use crate::{KnobError, Named, Phase, Site, Value};
 const MAX_COMPARED: usize = 64;
 
 /// Ends of the paths of settings that change without being written, so that their comparison shows nothing: the number of the
-/// newest process (Linux 6.12 kernel/pid_namespace.c), a file whose reading makes every CPU count (mm/vmstat.c), a limit that follows the packets sent (lib/dynamic_queue_limits.c), the
-/// state of a link (net/core/net-sysfs.c), limits in bytes that follow the memory (mm/page-writeback.c, `bdi_get_max_bytes`), and what
-/// a control group has in it and measures (kernel/cgroup/cgroup.c).
+/// newest process (Linux 6.12 kernel/pid_namespace.c), a file whose reading makes every CPU count (mm/vmstat.c), a limit that
+/// follows the packets sent (lib/dynamic_queue_limits.c), the state of a link (net/core/net-sysfs.c), limits in bytes that follow
+/// the memory (mm/page-writeback.c, `bdi_get_max_bytes`), and what a control group has in it and measures (kernel/cgroup/cgroup.c).
 const MOVE_ALONE: [&str; 11] = [
     "/kernel/ns_last_pid",
     "/vm/stat_refresh",
