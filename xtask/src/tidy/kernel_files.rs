@@ -14,7 +14,7 @@ const LISTED: [(&str, &str); 13] = [
         "crates/knob/src/doctor/reach.rs",
         "files to write as `file:PATH`, and lists of controllers that nothing else reads",
     ),
-    ("crates/knob/src/kernel_file.rs", "pairs of settings that nothing else reads"),
+    ("crates/knob/src/kernel_file", "pairs of settings and state of the network that nothing else reads"),
     ("crates/load/src/drivers/cyclictest.rs", "a word of the tool's options"),
     ("crates/load/src/inside", "the process's own files, by calls of the system"),
     ("crates/meter/src/meters/modelled.rs", "a folder of simulated machines that nothing else reads"),

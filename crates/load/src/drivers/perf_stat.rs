@@ -194,7 +194,7 @@ pub(super) fn read(words: &[String], printed: &Printed) -> Result<Reading, Strin
     };
     let is_unreadable = |event: &String| is_unclear(printed.stderr, event);
     if counts.is_empty() && !events.iter().any(is_unreadable) {
-        return Err("perf stat printed no counts as -x and -j have them".into());
+        return Err("perf stat printed no counts as -x and -j have them; if its numbers have decimal commas, run it with LC_ALL=C".into());
     }
     let mut reading = Reading::default();
     for event in &events {
