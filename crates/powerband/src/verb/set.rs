@@ -127,7 +127,7 @@ pub(crate) fn run(shared: &Shared, args: &Set) -> Answer {
         return output::print_document(&told.shape(args.dry_run, None));
     }
     if args.dry_run && !told.rows.is_empty() {
-        told.lines.push("Nothing was set. A driver may still refuse or round a value.".to_owned());
+        told.lines.push("note: nothing was set; a driver may still refuse or round a value".to_owned());
     }
     if !args.dry_run && told.can_be_undone(rig.world()) {
         told.lines.push(taken_back(shared));
