@@ -292,15 +292,18 @@ fn packets_that_no_longer_come_are_a_loss_for_both_sides() {
 #[test]
 fn a_setting_that_cuts_its_own_connection_is_put_back_by_the_far_side() {
     let Some(sshd) = Sshd::new() else { return };
-    let mtu = || sh(&format!("ip netns exec {} cat /sys/class/net/cable/mtu", sshd.cable.far)).trim().to_owned();
-    let found = mtu();
-    // Acknowledgements still fit into so little, and nothing that ssh says.
-    let words = split("--machine ssh:far set file:/sys/class/net/cable/mtu=68 --confirm-within 60s");
-    let set = sshd.command(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    until("it is cut", || mtu() == "68");
+    let state =
+        || sh(&format!("ip netns exec {} cat /sys/class/net/cable/operstate", sshd.cable.far)).trim().to_owned();
+    until("it is plugged in", || state() == "up");
+    let knobs = sshd.two.near.beside("cable.toml");
+    let get = "get = \"cat /sys/class/net/cable/operstate\"";
+    std::fs::write(&knobs, format!("[knobs.cable]\n{get}\nset = \"ip link set dev cable {{value}}\"\n")).unwrap();
+    let words = format!("--machine ssh:far set --knobs {} cable=down --confirm-within 60s", knobs.display());
+    let set = sshd.command(&split(&words)).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    until("it is cut", || state() == "down");
     let ran = Ran::of(&set.wait_with_output().unwrap()).ended(8);
     assert!(ran.err.contains("lost the near machine"), "{}", ran.err);
-    until("the far side has put it back", || mtu() == found);
+    until("the far side has put it back", || state() == "up");
     assert!(sshd.run(&["list"]).ended(0).err.contains("may have left something changed at ssh:far"));
     sshd.run(&["--machine", "ssh:far", "undo", "--left"]).ended(0);
     assert_eq!(sshd.run(&["list"]).ended(0).err, "");
