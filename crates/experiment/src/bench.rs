@@ -190,6 +190,11 @@ pub trait Bench {
         0
     }
 
+    /// What held the trials back, a sentence each: before all that may come of it.
+    fn causes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What must be known with the verdicts, a sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()

@@ -241,6 +241,10 @@ impl Bench for Recalled<'_> {
         Ok(self.left_out().unwrap_or(now))
     }
 
+    fn causes(&self) -> Vec<String> {
+        self.live.causes()
+    }
+
     fn notes(&self) -> Vec<String> {
         self.live.notes()
     }

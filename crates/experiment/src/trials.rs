@@ -228,7 +228,9 @@ impl<'a> Trials<'a> {
 
     fn close(mut self, reason: CloseReason, found: Found, mut left: Vec<String>) -> Result<Finding, Fatal> {
         self.bench.finish();
-        let Found { blocks, verdicts, requirements, calibrations, levels, knee, search, mut notes } = found;
+        let Found { blocks, verdicts, requirements, calibrations, levels, knee, search, notes: found } = found;
+        let mut notes = self.bench.causes();
+        notes.extend(found);
         notes.extend(self.unmeasured.notes(self.valid));
         notes.extend(self.left_out.notes(self.valid));
         notes.extend(self.bench.notes());

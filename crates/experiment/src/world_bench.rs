@@ -494,15 +494,13 @@ impl Bench for WorldBench<'_> {
         self.restored
     }
 
+    fn causes(&self) -> Vec<String> {
+        self.throttling.notes().collect()
+    }
+
     fn notes(&self) -> Vec<String> {
         let cooling = self.cool.map_or_else(Vec::new, |cool| self.cooling.notes(&cool));
-        let told = self
-            .told
-            .iter()
-            .cloned()
-            .chain(self.leftovers.note())
-            .chain(self.throttling.notes())
-            .chain(self.written.borrow().notes());
+        let told = self.told.iter().cloned().chain(self.leftovers.note()).chain(self.written.borrow().notes());
         self.metering.notes().into_iter().chain(self.foreign_writers.notes()).chain(cooling).chain(told).collect()
     }
 
