@@ -190,7 +190,7 @@ pub trait Bench {
         0
     }
 
-    /// What held the trials back, a sentence each: before all that may come of it.
+    /// Limits that held the trials back, a sentence each: they come first, as other notes may follow from them.
     fn causes(&self) -> Vec<String> {
         Vec::new()
     }

@@ -19,7 +19,7 @@ impl Censored {
         let by_load = match void {
             None => 0,
             Some(Void::LoadFailed { .. } | Void::NoMetric { .. } | Void::Lossy { .. }) => 1,
-            // What others did to a trial does not hang on what it would have brought.
+            // Other programs void trials whatever these would have measured.
             Some(_) => return,
         };
         if let Some((void, all)) = self.0.get_mut(setting) {
@@ -27,7 +27,7 @@ impl Censored {
         }
     }
 
-    /// How a setting's share of void trials differs from the reference's, where that is more than chance.
+    /// The difference of a setting's share of void trials from the reference's, where that is more than chance.
     pub(crate) fn against_reference(&self, setting: usize) -> Option<&'static str> {
         let (reference, own) = (*self.0.first()?, *self.0.get(setting)?);
         let others = self.0.len().saturating_sub(1).max(1) as f64;
@@ -36,7 +36,7 @@ impl Censored {
         (shares_alike(own, reference) <= ALPHA / others).then_some(word)
     }
 
-    /// What must be known of the settings that differ from the reference, a sentence each.
+    /// A caveat for each setting that differs from the reference.
     pub(crate) fn notes(&self, labels: &[String]) -> impl Iterator<Item = String> {
         (1..self.0.len()).filter_map(|setting| {
             self.against_reference(setting)?;

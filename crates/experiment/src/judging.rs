@@ -1,4 +1,4 @@
-//! Judging: the trials of an experiment by metric, requirements and the knee, and what a look at all of them comes to.
+//! Judging: one sheet a metric, the requirements and the knee; a look at all of them gives verdicts.
 mod sheet;
 
 use std::collections::BTreeMap;
@@ -185,7 +185,7 @@ impl Judging {
         let fails = |setting: u32| self.failed(setting as usize).is_some();
         look.verdicts.retain(|verdict| !fails(verdict.setting));
         look.predictions.retain(|(setting, _)| !fails(*setting));
-        // What was lost is known of every trial.
+        // Losses are known of every trial.
         for verdict in look.verdicts.iter_mut().filter(|it| !is_loss(&it.metric)) {
             if let Some(differs) = self.censored.against_reference(verdict.setting as usize) {
                 verdict.withhold(&format!("{differs} than {}", self.labels[0]));

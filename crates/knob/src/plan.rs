@@ -48,7 +48,7 @@ pub struct PlannedSteps {
     pub lines: Vec<StepLine>,
     /// What a person should know before.
     pub notes: Vec<String>,
-    /// What the landing says of it once it is set.
+    /// Notes for a dry run alone: once it is set, its landing says the same.
     pub(crate) foreseen: Vec<String>,
     /// Whether what could not be restored is changed all the same.
     pub(crate) accept_unrestorable: bool,

@@ -13,8 +13,8 @@ use crate::levels::level_of;
 use crate::requiring::Against;
 use crate::{carried, disturbed};
 
-/// How many outliers are told by their place.
-const CLIPPED_TOLD: usize = 6;
+/// Outliers named by their place at most.
+const CLIPPED_NAMED: usize = 6;
 
 /// The share of the margin from which an effect is worth a note.
 const WORTH_A_NOTE: f64 = 0.1;
@@ -28,11 +28,11 @@ const ROUNDING: f64 = 1e-9;
 /// One metric with its trials and, if it is judged, its judge.
 pub(super) struct Sheet {
     pub(super) metric: Metric,
-    /// What is judged: nothing of settings whose command failed.
+    /// Trials that are judged: none of settings whose command failed.
     pub(super) table: Table,
     /// All valid trials; of what is lost, the first of each slot.
     pub(super) shown: Table,
-    /// What was lost in the other trials of a slot: block, setting, percent.
+    /// Losses in the other trials of a slot: block, setting, percent.
     pub(super) repeats: Vec<(usize, usize, f64)>,
     pub(super) judge: Option<MetricJudge>,
     pub(super) rules: Rules,
@@ -167,7 +167,7 @@ impl Sheet {
         self.rules.margin *= self.level_of_reference().unwrap_or_default().abs();
     }
 
-    /// What every trial read.
+    /// The value that every trial read, if it is one.
     fn constant(&self) -> Option<f64> {
         let mut values = (0..self.table.blocks()).flat_map(|block| self.table.block(block)).map(|(_, value)| value);
         let first = values.next()?;
@@ -344,15 +344,15 @@ impl Sheet {
 
     /// The trials that were pulled in, by setting and block.
     fn clipped(&self, look: &powerband_stats::TableLook, labels: &[String]) -> Option<String> {
-        let mut told: Vec<String> = look
+        let mut named: Vec<String> = look
             .clipped
             .iter()
-            .take(CLIPPED_TOLD)
+            .take(CLIPPED_NAMED)
             .map(|(block, slot)| format!("{} in block {}", labels[slot.setting], block + 1))
             .collect();
-        if look.clipped.len() > CLIPPED_TOLD {
-            told.push(format!("{} others", look.clipped.len() - CLIPPED_TOLD));
+        if look.clipped.len() > CLIPPED_NAMED {
+            named.push(format!("{} others", look.clipped.len() - CLIPPED_NAMED));
         }
-        (!told.is_empty()).then(|| format!("{}: outliers winsorized: {}", self.metric.name, told.join(", ")))
+        (!named.is_empty()).then(|| format!("{}: outliers winsorized: {}", self.metric.name, named.join(", ")))
     }
 }
